@@ -52,6 +52,11 @@ def jsonl():
     return "".join(json.dumps({"label": y, **dict.fromkeys(row, 1)}) + "\n" for y, row in TABLE)
 
 
+def pretty_json():
+    rows = [{"label": y, **dict.fromkeys(row, 1)} for y, row in TABLE]
+    return json.dumps(rows, indent=1) + "\n"
+
+
 def table_of_numbers():
     return np.array([[float(word in row) for word in WORDS] for _, row in TABLE])
 
@@ -75,6 +80,7 @@ def write_mail(path):
 
 EXAMPLES = {
     "jsonl": (jsonl, {}),
+    "json": (pretty_json, {}),
     "mail": (write_mail, {}),
     "vw-ldf": (ldf, {}),
     "vw": (lambda: "".join(f"{y} |n {' '.join(sorted(row))}\n" for y, row in TABLE), {}),

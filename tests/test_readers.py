@@ -16,6 +16,7 @@ import pytest
 from kesler.data.rows import Vocabulary
 from kesler.errors import KeslerError
 from kesler.readers import open_stream
+from kesler.readers.lines import CHUNK, Lines
 
 # The same three rows in every text format: (name of the file, what it holds, options).
 SOURCES = {
@@ -248,7 +249,7 @@ def test_suffixes_may_be_in_capitals(tmp_path):
 
 @pytest.mark.parametrize("content", ["17\n", "some words\n", "[1]\n", "four words and a | bar\n"])
 def test_an_unknown_format_is_a_sentence(tmp_path, content):
-    with pytest.raises(KeslerError, match=r"neither its name nor its first line .* jsonl, mail"):
+    with pytest.raises(KeslerError, match=r"neither its name nor its first line .* jsonl, json"):
         open_stream(write(tmp_path, "rows.txt", content))
 
 
@@ -385,3 +386,20 @@ def test_blocks_have_the_types_of_rows(tmp_path):
     assert (rows.indptr.dtype, rows.indices.dtype) == (np.int64, np.int32)
     assert rows.values.dtype == np.float32
     assert (len(rows), rows.dense, block.weights) == (2, False, None)
+
+
+# What is looked at
+
+
+@pytest.mark.parametrize("form", ["lines", "pieces"])
+@pytest.mark.parametrize("looks", [True, False])
+def test_what_is_looked_at_is_read_again(tmp_path, form, looks):
+    content = b"\n# pets\n" + b"cat 4, " * 100_000 + b"\nparrot 2"
+    path = write(tmp_path, "rows", content)
+    lines = Lines(str(path))
+    if looks:
+        assert content.split(b"\n")[2].startswith(lines.first()) and len(lines.first()) == CHUNK
+    if form == "lines":
+        assert [*lines] == [*enumerate(content.splitlines(keepends=True), 1)]
+    else:
+        assert b"".join(lines.pieces()) == content

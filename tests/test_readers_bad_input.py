@@ -112,7 +112,7 @@ BAD_ROWS = {
         {},
         [
             ('{"label": 1, "a": [1]}', "'a' holds a list"),
-            ('{"label": 1, "a": {"b": 1}}', "'a' holds a dict"),
+            ('{"label": 1, "a": {"b": [1]}}', "'a.b' holds a list"),
         ],
     ),
 }

@@ -106,8 +106,8 @@ def _is_of_short_texts(source: str) -> bool:
 
 
 def _is_json(options: Namespace) -> bool:
-    """Return whether INPUT is JSON lines, whose field "text" is a text unless told otherwise."""
-    return (options.format or _found_format(options)) == "jsonl"
+    """Return whether INPUT is JSON, whose field "text" is a text unless told otherwise."""
+    return (options.format or _found_format(options)) in ("jsonl", "json")
 
 
 def _found_format(options: Namespace) -> str:

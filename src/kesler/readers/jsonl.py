@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,29 +14,68 @@ from kesler.readers.records import Fields, Records, listed
 
 LABEL = "label"
 TEXT = "text"
+DEEPEST = 8  # levels of objects within objects whose fields have names
 
 
 def jsonl_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
     """Read JSON lines, one object a line.
 
     By default the label is the field ``label``, of its type in JSON, and the text is the field
-    ``text``. Without a text field, each field is a feature, and missing fields are zero.
+    ``text``. Without a text field, each field is a feature, and missing fields are zero. The fields
+    of an object within another are ``outer.inner``.
     """
-    fields = replace(fields, label=fields.label or LABEL)
-    records = Records(fields, names, default_text=TEXT, same_fields=False)
+    records = objects(fields, names)
+    example = example_of(fields, records)
 
     def parse(line: bytes) -> Example:
-        record = parse_object(line)
-        if fields.require_labels and fields.label not in record:
-            raise BadRow(f"there is no label field {fields.label!r}, only {listed(record)}")
-        return records.example(record)
+        return example(parse_object(line))
 
     return Reader("line", lines.filled(), parse, records.gather, names.vocabulary)
 
 
+def objects(fields: Fields, names: Names) -> Records:
+    """Return the conversion of JSON objects, each of which has its own fields."""
+    given = replace(fields, label=fields.label or LABEL)
+    return Records(given, names, default_text=TEXT, same_fields=False)
+
+
+def example_of(fields: Fields, records: Records) -> Callable[[dict[str, Any]], Example]:
+    """Return the function that converts a JSON object to an example."""
+    label = fields.label or LABEL
+    is_inner = any("." in name for name in (label, fields.id or "", *fields.text))
+
+    def example(record: dict[str, Any]) -> Example:
+        if is_inner:
+            record = with_inner(record)
+        if fields.require_labels and label not in record:
+            raise BadRow(f"there is no label field {label!r}, only {listed(record)}")
+        return records.example(record)
+
+    return example
+
+
+def with_inner(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return an object with the fields of objects within it as its own, named ``outer.inner``.
+
+    Examples
+    --------
+    >>> with_inner({"id": 3, "from": {"name": "Ann"}})
+    {'id': 3, 'from.name': 'Ann'}
+    """
+    found = dict[str, Any]()
+    for name, value in record.items():
+        is_outer = isinstance(value, dict) and prefix.count(".") < DEEPEST
+        inner = with_inner(value, f"{prefix}{name}.") if is_outer else {f"{prefix}{name}": value}
+        twice = next(iter(inner.keys() & found.keys()), None)
+        if twice is not None:
+            raise BadRow(f"it has two fields {twice!r}, one of them within another")
+        found.update(inner)
+    return found
+
+
 def begins_jsonl(line: str) -> bool:
-    """Return whether a first line is JSON: it begins with ``{``."""
-    return line.startswith("{")
+    """Return whether a first line is one of JSON lines: one object from ``{`` to ``}``."""
+    return line.startswith("{") and line.endswith("}") and "}{" not in line
 
 
 def parse_object(line: bytes) -> dict[str, Any]:
@@ -51,6 +91,11 @@ def parse_object(line: bytes) -> dict[str, Any]:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadRow(f"it is not JSON ({error})") from None
+    return checked_object(record, text)
+
+
+def checked_object(record: Any, text: str) -> dict[str, Any]:
+    """Return an object that was parsed from a text; raise BadRow if it is none."""
     if not isinstance(record, dict):
         raise BadRow(f"it is a JSON {type(record).__name__}, not an object {{...}}")
     if "\\u" in text:

@@ -8,6 +8,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,8 @@ class Lines:
         Number of bytes read so far, after decompression.
     encoding : str or None
         As given.
+    longest : int
+        As given.
 
     Raises
     ------
@@ -187,14 +190,15 @@ class Lines:
         self.is_piped = source == STANDARD_INPUT
         self.n_bytes = 0
         self._source = source
-        self._longest = longest
+        self.longest = longest
         self.encoding = encoding
         self._n_read: Callable[[], float] = lambda: 0
         self._is_peeked = False
         self._is_raw = False
         self._in_chunks = False
+        self._in_pieces = False
         self._ahead = deque[tuple[int, bytes]]()
-        self._rest: Iterator[tuple[int, Any]] = self._read()
+        self._rest: Iterator[Any] = self._read()
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """Yield all lines, including empty ones."""
@@ -227,6 +231,13 @@ class Lines:
             self.n_bytes += len(text)
             yield number, text
 
+    def pieces(self) -> Iterator[bytes]:
+        """Yield all bytes, in pieces that end anywhere."""
+        self._in_pieces = True
+        for piece in self._rest:
+            self.n_bytes += len(piece)
+            yield piece
+
     def filled(self) -> Iterator[tuple[int, bytes]]:
         """Return an iterator of the lines that are not empty."""
         return ((number, line) for number, line in self if line.strip())
@@ -234,7 +245,8 @@ class Lines:
     def first(self) -> bytes:
         """Return the first line that is neither empty nor a comment, or an empty line.
 
-        The line remains to be read. It is as it is in the file unless its encoding is known.
+        The line remains to be read. It is as it is in the file unless its encoding is known. Of a
+        line of more than `CHUNK` bytes, it is the beginning.
         """
         self._is_peeked = True
         lines = iter(lambda: next(self._rest)[1], b"")
@@ -260,8 +272,8 @@ class Lines:
         self.n_bytes += len(numbered[1])
         return numbered
 
-    def _read(self) -> Iterator[tuple[int, Any]]:
-        """Yield lines that are peeked at, then lines, and then texts of several lines."""
+    def _read(self) -> Iterator[Any]:
+        """Yield lines that are peeked at, then pieces, or lines and then texts of several lines."""
         with unpacked(self._source) as (packed, self._n_read):
             start = first_bytes(packed, tuple(WIDE))
             encoding = self.encoding or wide_encoding(start)
@@ -271,23 +283,26 @@ class Lines:
             # They may show that this is mail, whose messages have encodings of their own.
             peeked = b""
             while self._is_peeked:
-                line = self._line(file, 1)
+                line = file.readline(CHUNK)
                 peeked += line
                 yield 1, line
             if peeked:
                 file = io.BufferedReader(Begun(file, peeked))
             if encoding is None and not self._is_raw:
                 file = self._in_utf8(file, None)
-            yield from self._numbered(file)
+            if self._in_pieces:
+                yield from iter(partial(file.read1, CHUNK), b"")
+            else:
+                yield from self._numbered(file)
 
     def _in_utf8(self, file: Any, encoding: str | None) -> io.BufferedReader:
         text = Utf8(file, source_name(self._source), encoding, self.is_piped)
         return io.BufferedReader(text, BUFFER)
 
     def _line(self, file: Any, number: int) -> bytes:
-        line: bytes = file.readline(self._longest + 1)
-        if len(line) > self._longest and not line.endswith(b"\n"):
-            raise too_long(number, self._longest)
+        line: bytes = file.readline(self.longest + 1)
+        if len(line) > self.longest and not line.endswith(b"\n"):
+            raise too_long(number, self.longest)
         return line
 
     def _numbered(self, file: Any) -> Iterator[tuple[int, Any]]:
@@ -298,7 +313,7 @@ class Lines:
             if self._in_chunks:
                 # A pipe may be empty for a while, so only the data that is available is read.
                 read_into = file.readinto1 if self.is_piped else file.readinto
-                yield from read_texts(read_into, CHUNK, number, self._longest)
+                yield from read_texts(read_into, CHUNK, number, self.longest)
 
 
 NO_TEXT = "is not UTF-8 text (encoding=... names another encoding)"

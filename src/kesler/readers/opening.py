@@ -17,6 +17,7 @@ from kesler.readers.arrays import array_reader, npz_reader
 from kesler.readers.compression import STANDARD_INPUT, SUFFIXES, source_name
 from kesler.readers.csv_table import begins_csv, csv_reader
 from kesler.readers.features import Names
+from kesler.readers.json_values import begins_json, json_reader
 from kesler.readers.jsonl import begins_jsonl, jsonl_reader
 from kesler.readers.lines import LONGEST_LINE, Lines
 from kesler.readers.mail import begins_mail, mail_reader
@@ -89,6 +90,7 @@ class Format:
 
 READERS: dict[str, Format] = {
     "jsonl": Format(jsonl_reader, (".jsonl", ".ndjson"), begins_jsonl),
+    "json": Format(json_reader, (".json",), begins_json),
     "mail": Format(
         mail_reader, (".mbox", ".mbx", ".eml", ".emlx", ".msg"), begins_mail, directories=True
     ),
