@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from kesler.errors import KeslerError
-from kesler.readers import open_stream, parquet_table, stream
+from kesler.readers import open_stream, parquet_files, parquet_table, stream
 from test_readers import write
 from test_readers_laws import mutations
 from test_scanners import labels, mostly, numbers, plain_numbers, plain_words, read_all, words
@@ -165,7 +165,7 @@ def test_parquet_is_what_the_parser_says(directory, table, way, batch):
     path = directory / "rows.parquet"
     parquet.write_table(table, path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_table, "BATCH_ROWS", batch)
+        patch.setattr(parquet_files, "BATCH_ROWS", batch)
         same(path, **way)
 
 
@@ -218,7 +218,7 @@ def test_names_that_never_join_are_not_stored(tmp_path, monkeypatch):
     assert same(path, grow=False, vocabulary=["a=w3", "b"], block_rows=2)[-1] == ["a=w3", "b"]
     table = pyarrow.table({"y": ["x"] * 40, "a": [f"w{i}" for i in range(40)]})
     parquet.write_table(table, tmp_path / "rows.parquet")
-    monkeypatch.setattr(parquet_table, "BATCH_ROWS", 3)
+    monkeypatch.setattr(parquet_files, "BATCH_ROWS", 3)
     same(tmp_path / "rows.parquet", grow=False, vocabulary=["a=w3"], block_rows=2)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 INPUT = """\
-INPUT is a file in one of the formats below, optionally compressed (.gz, .bz2 or
-.xz), a directory of mail, a built-in data set (dataset:letter, dataset:pendigits,
-dataset:landsat or dataset:banking77), or - for standard input. Label-dependent
-features are read as ratings of the classes by sub-experts, for the hypotheses
-sub-experts and multi+sub-experts."""
+INPUT is a file in one of the formats below, compressed or not (gzip, bzip2, xz,
+Zstandard, zip), a directory of mail or of Parquet files, a built-in data set
+(dataset:letter, dataset:pendigits, dataset:landsat or dataset:banking77), or - for
+standard input. Label-dependent features are read as ratings of the classes by
+sub-experts, for the hypotheses sub-experts and multi+sub-experts."""
 
 EXIT = """\
 exit codes: 0 success; 2 error, with a message on standard error;

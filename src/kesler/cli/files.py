@@ -64,7 +64,7 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
         return found
     if options.input.startswith(PREFIX):
         return {**found, "as_table": True} if _is_of_short_texts(options.input) else found
-    rows = _first_rows(options, found) if os.path.isfile(options.input) else None
+    rows = _first_rows(options, found) if can_be_read_again(options.input) else None
     if rows is None:
         return found
     schema = infer(rows.columns, {})
@@ -73,6 +73,11 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     needs_kinds = any(_is_not_one_hot(column, rows.columns[column.name]) for column in schema)
     is_table = needs_kinds or _is_measured(schema, rows, of_json=_is_json(options))
     return {**found, "as_table": True} if is_table else found
+
+
+def can_be_read_again(source: str) -> bool:
+    """Return whether a source is a file or a directory, and no pipe."""
+    return os.path.isfile(source) or os.path.isdir(source)
 
 
 def _is_measured(schema: Schema, rows: Any, *, of_json: bool) -> bool:

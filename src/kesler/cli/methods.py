@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kesler.cli.class_files import OF_FILES
-from kesler.cli.files import columns, open_input, reading, reading_of_new
+from kesler.cli.files import can_be_read_again, columns, open_input, reading, reading_of_new
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.evaluation.named import learner_of
@@ -174,7 +174,7 @@ def of_texts(model: OnlineClassifier, options: Namespace) -> dict[str, Any]:
     """Return how a file is read for a model that learnt short texts in Python: as such texts."""
     if not model.has_text_lengths_:
         return {}
-    may_look = options.format is not None or Path(options.input).is_file()
+    may_look = options.format is not None or can_be_read_again(options.input)
     has_fields = may_look and has_columns(options.input, options.format, options.encoding)
     words = partial(model._input.words_of, model)
     return {"words": words, **({"text": "text"} if has_fields else {})}

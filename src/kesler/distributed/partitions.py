@@ -17,7 +17,7 @@ from kesler.distributed.shards import Shard, streamed
 from kesler.errors import KeslerError
 from kesler.readers.features import Names
 from kesler.readers.opening import open_stream
-from kesler.readers.parquet_table import DAMAGE, opened
+from kesler.readers.parquet_files import DAMAGE, opened
 from kesler.readers.reader import BadRow, readable
 from kesler.readers.records import Fields, Records
 

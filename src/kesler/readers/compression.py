@@ -124,10 +124,15 @@ _OPENERS: dict[bytes, Callable[[Any, str, ExitStack], _Opened]] = {
 
 def is_compressed(path: str) -> bool:
     """Return whether a file is compressed, judged by its first bytes."""
+    return _opener(start_of(path, max(map(len, _OPENERS)))) is not None
+
+
+def start_of(path: str, n_bytes: int) -> bytes:
+    """Return the first bytes of a file, and none of what can be read only once."""
     if not Path(path).is_file():
-        return False
+        return b""
     with open(path, "rb") as file:
-        return _opener(file.read(max(map(len, _OPENERS)))) is not None
+        return file.read(n_bytes)
 
 
 @contextmanager

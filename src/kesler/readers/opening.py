@@ -21,6 +21,7 @@ from kesler.readers.json_values import begins_json, json_reader
 from kesler.readers.jsonl import begins_jsonl, jsonl_reader
 from kesler.readers.lines import LONGEST_LINE, Lines
 from kesler.readers.mail import begins_mail, mail_reader
+from kesler.readers.parquet_files import holds_parquet
 from kesler.readers.parquet_table import parquet_reader
 from kesler.readers.reader import Example, Reader
 from kesler.readers.records import Fields, Records, Words
@@ -48,13 +49,17 @@ class Format:
     begins : callable (first line) -> bool, or None
         Whether a source without a known suffix has this format, judged by its first line that is
         neither empty nor a ``#`` comment; None if the line does not show it.
+    holds : callable (path) -> bool, or None
+        Whether a file or directory has this format, judged by its content; None if it does not
+        show, except by its first line.
     directories : bool
-        Whether a directory has this format.
+        Whether a directory can have this format.
     """
 
     open: Callable[..., Reader]
     suffixes: tuple[str, ...] = ()
     begins: Callable[[str], bool] | None = None
+    holds: Callable[[str], bool] | None = None
     directories: bool = False
 
     @property
@@ -91,28 +96,33 @@ class Format:
 READERS: dict[str, Format] = {
     "jsonl": Format(jsonl_reader, (".jsonl", ".ndjson"), begins_jsonl),
     "json": Format(json_reader, (".json",), begins_json),
+    "parquet": Format(parquet_reader, (".parquet",), holds=holds_parquet, directories=True),
     "mail": Format(
-        mail_reader, (".mbox", ".mbx", ".eml", ".emlx", ".msg"), begins_mail, directories=True
+        mail_reader,
+        (".mbox", ".mbx", ".eml", ".emlx", ".msg"),
+        begins_mail,
+        holds=os.path.isdir,
+        directories=True,
     ),
     "vw-ldf": Format(vw_ldf_reader, (".ldf",), begins_ldf),
     "vw": Format(vw_reader, (".vw",), begins_vw),
     "svmlight": Format(svmlight_reader, (".svmlight", ".svm", ".libsvm"), begins_svmlight),
     "csv": Format(csv_reader, (".csv", ".tsv"), begins_csv),
-    "parquet": Format(parquet_reader, (".parquet",)),
     "npz": Format(npz_reader, (".npz",)),
 }
 """The formats by the names that `open_stream` and the command line take.
 
-The first format that matches a first line is chosen.
+The first format that matches the content, or a first line, is chosen.
 """
 
 
 def format_of(source: str, lines: Lines) -> str:
     """Return the format of a source.
 
-    A directory has the format that takes directories. Otherwise the suffix, without that of a
-    compression, determines the format. Without a known suffix, as on standard input, it is the
-    first format of `READERS` that matches the first line that is neither empty nor a ``#`` comment.
+    It is the first format of `READERS` that a file or directory has by its content, such as the
+    first bytes of Parquet. Otherwise the suffix, without that of a compression, determines the
+    format. Without a known suffix, as on standard input, it is the first format that matches the
+    first line that is neither empty nor a ``#`` comment.
 
     Parameters
     ----------
@@ -126,8 +136,9 @@ def format_of(source: str, lines: Lines) -> str:
     KeslerError
         If neither the name nor the first line shows the format, or there is no first line.
     """
-    if Path(source).is_dir():
-        return next(name for name, each in READERS.items() if each.directories)
+    for name, each in READERS.items() if os.path.exists(source) else ():
+        if each.holds is not None and each.holds(source):
+            return name
     suffixes = [suffix.lower() for suffix in Path(source).suffixes]
     plain = [suffix for suffix in suffixes if suffix not in SUFFIXES]
     for name, each in READERS.items():

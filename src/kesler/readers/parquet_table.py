@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,8 @@ from kesler.data.labels import classes_of
 from kesler.data.rows import Rows
 from kesler.data.schema.arrow import arrow_columns
 from kesler.data.sparse_rows import SparseRows, as_float32, joined
-from kesler.errors import KeslerError
 from kesler.readers.features import LARGEST, Names
+from kesler.readers.parquet_files import DAMAGE, Part, parquet_parts
 from kesler.readers.reader import Example, Reader, Refused, Scanning, readable
 from kesler.readers.records import Columns, Fields, Records
 from kesler.readers.stream import NUMBER, TEXT
@@ -166,6 +167,8 @@ class BatchScanner:
         Numbers the features.
     records : callable (pyarrow.RecordBatch) -> list of dict
         Returns the rows of a batch in the form that the parser in Python takes.
+    place : callable (int) -> int or str
+        Returns what messages call the row of this number.
 
     Attributes
     ----------
@@ -173,9 +176,15 @@ class BatchScanner:
         Whether all batches have been read.
     """
 
-    def __init__(self, columns: Columns, records: Callable[[Any], list[dict[str, Any]]]) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        records: Callable[[Any], list[dict[str, Any]]],
+        place: Callable[[int], int | str],
+    ) -> None:
         self._columns = columns
         self._records_of = records
+        self._place = place
         self._kind = ""
         self._tables = iter(list[tuple[int, Any]]())
         self._first_row, self._table = 1, None
@@ -255,28 +264,26 @@ class BatchScanner:
         """Return the next row and advance."""
         self._records = self._records or self._records_of(self._table)
         self._at += 1
-        return Refused(self._first_row + self._at - 1, self._records[self._at - 1])
-
-
-# Each of pyarrow's own errors is one of these as well.
-DAMAGE = (OSError, ValueError, TypeError, KeyError, NotImplementedError, OverflowError)
-BATCH_ROWS = 4096
+        return Refused(self._place(self._first_row + self._at - 1), self._records[self._at - 1])
 
 
 def parquet_reader(path: str, fields: Fields, names: Names) -> Reader:
-    """Read Parquet, columns named and typed by the file.
+    """Read Parquet, a file or a folder of files, columns named and typed by them.
 
-    One batch is read at a time; values and labels keep the types of their columns.
+    One batch is read at a time; values and labels keep the types of their columns. The files of a
+    folder are read in the order of their paths. A directory ``team=cards`` in it is a column
+    ``team`` that holds ``cards`` in all files below.
     """
     with readable(path, "Parquet", *DAMAGE):
-        file = opened(path)
-        header = header_of(file.schema_arrow)
+        schema, parts = parquet_parts(path)
+        header = [*arrow_columns(schema.empty_table())]
     fields.require_columns(header)
     records = Records(fields, names)
-    batches = Batches(path, file)
+    batches = Batches(path, parts)
 
     def scanner() -> BatchScanner:
-        return BatchScanner(Columns(names, records, header, fields.label), batches.records)
+        columns = Columns(names, records, header, fields.label)
+        return BatchScanner(columns, batches.records, batches.place)
 
     # With text fields, most of the time is spent on tokens.
     scanning = None if fields.text or fields.as_table else Scanning(batches, scanner)
@@ -284,35 +291,37 @@ def parquet_reader(path: str, fields: Fields, names: Names) -> Reader:
 
 
 class Batches:
-    """The rows of a Parquet file, numbered from 1, read once.
+    """The rows of Parquet files, numbered from 1 over all of them, read once.
 
     Parameters
     ----------
     path : str
-        The name of the file in messages.
-    file : pyarrow.parquet.ParquetFile
-        The file, which is closed after the last row.
+        The name of the source in messages.
+    parts : sequence of Part
+        The files.
 
     Attributes
     ----------
     is_piped, is_long : bool
-        As in `Pieces`: the file is not a pipe, and nothing must be loaded before batches are read.
+        As in `Pieces`: no file is a pipe, and nothing must be loaded before batches are read.
     """
 
     is_piped = False
     is_long = True
 
-    def __init__(self, path: str, file: Any) -> None:
+    def __init__(self, path: str, parts: Sequence[Part]) -> None:
         self._path = path
-        self._batches = self._read(file)
+        self._parts = parts
+        self._begun = list[int]()
+        self._batches = self._read()
         self._left: tuple[int, Any] | None = None
 
-    def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def __iter__(self) -> Iterator[tuple[int | str, dict[str, Any]]]:
         """Yield all rows as records."""
         for first_row, batch in self._batches:
-            for place, record in enumerate(self.records(batch)):
-                self._left = first_row + place + 1, batch.slice(place + 1)
-                yield first_row + place, record
+            for i, record in enumerate(self.records(batch)):
+                self._left = first_row + i + 1, batch.slice(i + 1)
+                yield self.place(first_row + i), record
 
     def chunks(self) -> Generator[tuple[int, Any], None, None]:
         """Yield the batches of all unread rows, each with the number of its first row."""
@@ -326,25 +335,18 @@ class Batches:
             found: list[dict[str, Any]] = batch.to_pylist()
             return found
 
-    def _read(self, file: Any) -> Iterator[tuple[int, Any]]:
+    def place(self, row: int) -> int | str:
+        """Return the number of a row, or its number in its file and the name of this file."""
+        if len(self._parts) == 1:
+            return row
+        number = bisect_right(self._begun, row) - 1
+        return f"{row - self._begun[number] + 1} of {self._parts[number].name}"
+
+    def _read(self) -> Iterator[tuple[int, Any]]:
         first_row = 1
-        with readable(self._path, "Parquet", *DAMAGE), file:
-            for batch in file.iter_batches(batch_size=BATCH_ROWS):
-                yield first_row, simple(batch)
-                first_row += len(batch)
-
-
-def header_of(schema: Any) -> list[str]:
-    """Return the names of the columns in a pyarrow.Schema, as `simple` names them."""
-    return [*arrow_columns(schema.empty_table())]
-
-
-def opened(path: str) -> Any:
-    """Open a Parquet file; pyarrow is imported here because nothing else needs it."""
-    try:
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise KeslerError(
-            f"reading {path} needs pyarrow: install it with pip install 'kesler[parquet]'"
-        ) from error
-    return ParquetFile(path)
+        for part in self._parts:
+            self._begun.append(first_row)
+            with readable(part.path, "Parquet", *DAMAGE):
+                for batch in part.batches():
+                    yield first_row, simple(batch)
+                    first_row += len(batch)

@@ -212,13 +212,13 @@ class Refused(NamedTuple):
 
     Parameters
     ----------
-    place : int
-        Its number in the source.
+    place : int or str
+        Its number in the source, or where else it is.
     row : Any
         The row in the form that the parser of its format takes.
     """
 
-    place: int
+    place: int | str
     row: Any
 
 
