@@ -32,9 +32,10 @@ import numpy as np
 
 from kesler import OnlineClassifier, progressive_validate
 from kesler.data.schema.cells import seconds_of
+from kesler.data.schema.features import CLIP, CYCLES, cycles_of
 from kesler.data.schema.records import table_of
 from kesler.data.schema.schema import Schema
-from kesler.data.schema.values import CLIP, Values, date_entry, parse
+from kesler.data.schema.values import Values, parse
 from kesler.data.texts import tokenize
 
 RESULTS = Path(__file__).parent / "results" / "mixed_tables"
@@ -212,9 +213,10 @@ def frame_of(values: Values, schema: Schema, n_rows: int) -> Any:
         if column.kind == "number":
             columns[column.name] = np.array([np.nan if c is None else c for c in cells])
         elif column.kind == "date":
-            parts = [{} if c is None else date_entry(column.name, c, 0.0) for c in cells]
-            for part in max(parts, key=len):
-                columns[part] = np.array([entry.get(part, np.nan) for entry in parts])
+            places = np.array(
+                [[np.nan] * len(CYCLES) if c is None else cycles_of(c) for c in cells]
+            )
+            columns |= {f"{column.name}@{cycle}": places[:, i] for i, cycle in enumerate(CYCLES)}
         elif column.kind in ("text", "category"):
             columns[column.name] = ["" if cell is None else cell for cell in cells]
     return pd.DataFrame(columns)

@@ -31,11 +31,12 @@ from kesler import (
 )
 from kesler.cli import main
 from kesler.data import model_file
+from kesler.data.schema.features import entries_of
 from kesler.data.schema.inference import N_ROWS, column_of, infer
 from kesler.data.schema.kinds import KINDS
 from kesler.data.schema.records import table_of
 from kesler.data.schema.schema import Column, Schema
-from kesler.data.schema.values import entries_of, parse, text_entry
+from kesler.data.schema.values import parse
 from kesler.errors import MismatchWarning
 
 Row = dict[str, Any]
@@ -134,7 +135,7 @@ def features(rows: Any, **kinds: Any) -> list[dict[str, float]]:
     given = {name: Column(name, kind) for name, kind in kinds.items()}
     table = table_of(rows)
     values, schema = parse(table, infer(table.columns, given), given, "raise", learn=True)
-    return entries_of(values, table.n_rows, schema, {}, None, learn=True)[0]
+    return list(entries_of(values, table.n_rows, schema, {}, None, learn=True)[0])
 
 
 @pytest.mark.parametrize(
@@ -164,8 +165,10 @@ def test_words_of_two_columns_stay_apart_and_have_a_block_each() -> None:
 
 
 def test_word_pairs_and_character_runs_are_options() -> None:
-    names = set(text_entry("t", "To be", {"ngrams": 2, "chars": (3, 3)}))
-    assert names == {"t:to", "t:be", "t:to be", "t~ to", "t~to ", "t~o b", "t~ be", "t~be "}
+    given = {"t": Column("t", "text", {"ngrams": 2, "chars": (3, 3)})}
+    values, schema = parse(table_of([{"t": "To be"}]), Schema(), given, "raise", learn=True)
+    (row,) = entries_of(values, 1, schema, {}, None, learn=True)[0]
+    assert set(row) == {"t:to", "t:be", "t:to be", "t~ to", "t~to ", "t~o b", "t~ be", "t~be "}
 
 
 def test_numbers_are_z_scores_of_the_rows_so_far_with_the_row() -> None:

@@ -18,6 +18,7 @@ from kesler.errors import KeslerError
 from kesler.learner.events import DICTIONARIES, Event
 
 if TYPE_CHECKING:
+    from kesler.data.schema.entries import Entries
     from kesler.data.schema.records import Table
     from kesler.data.schema.schema import Column, Schema
     from kesler.learner.ensemble import AnyLearner
@@ -476,12 +477,12 @@ class ColumnReader:
         usable = values.usable(table, given, choice)
         return values.parse(usable, self.known.schema, given, choice, learn=False)[0]
 
-    def entries_to_score(self, model: Model, table: Table) -> list[dict[str, float]]:
+    def entries_to_score(self, model: Model, table: Table) -> Entries:
         """Return the features of rows that are not learnt."""
-        from kesler.data.schema import values
+        from kesler.data.schema import features
 
         state, cells = self.known, self.parsed(model, table)
-        entries, _ = values.entries_of(
+        entries, _ = features.entries_of(
             cells, table.n_rows, state.schema, state.moments, None, learn=False
         )
         return entries

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from kesler.data.inputs import row_weights
 from kesler.data.schema.cells import plain
+from kesler.data.schema.features import Moments
 from kesler.data.schema.inference import N_ROWS, infer
 from kesler.data.schema.records import Table, concatenated
 from kesler.data.schema.schema import Column, Schema
-from kesler.data.schema.values import Moments
 from kesler.errors import KeslerError
 from kesler.learner.targets import NOTHING_SAID, Kind, Targets
 from kesler.online.metadata import is_label

@@ -209,7 +209,7 @@ def _measured_blocks(
 
 def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
     """Yield blocks of rows with the schema so far, extended by the new columns of a batch."""
-    from kesler.data.schema import values
+    from kesler.data.schema import features, values
     from kesler.data.schema.measurements import array_of_cells
 
     reader = model._input
@@ -233,7 +233,7 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
     for start in range(0, len(batch), BLOCK_ROWS):
         part = slice(start, min(len(batch), start + BLOCK_ROWS))
         weights = None if batch.weights is None else batch.weights[part]
-        entries, moments = values.entries_of(
+        entries, moments = features.entries_of(
             {name: column[part] for name, column in cells.items()},
             part.stop - part.start,
             schema,

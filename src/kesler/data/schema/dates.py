@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from kesler.data.schema.languages import ENGLISH, Language, language_of
 from kesler.data.schema.numerals import western
@@ -24,6 +24,7 @@ EPOCHS = {"epoch": 1.0, "epoch-ms": 1e-3, "epoch-us": 1e-6, "epoch-ns": 1e-9}
 """The units of numbers that count from 1970, in seconds."""
 
 LONGEST = 100  # characters of a date
+MOST_KNOWN = 1 << 12  # days and times that are kept
 CENTURY = 69  # two digits from this number on are years before 2000, as in POSIX
 
 _ZONES = (
@@ -67,32 +68,60 @@ _TOKENS = re.compile(r"%(?P<directive>.?)|(?P<space>\s+)|(?P<sign>.)", re.DOTALL
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A format in a language, as an expression whose groups have the names of directives."""
+    """A format in a language.
 
-    expression: re.Pattern[str]
-    language: Language
+    Parameters
+    ----------
+    day, time, whole : functions that read a day alone, a time alone, as one of the first of all
+        days, and a day with any time; None where a text is something else.
+    n_spaces : the number of spaces in a day.
+    """
+
+    day: Callable[[str], datetime | None]
+    time: Callable[[str], datetime | None]
+    whole: Callable[[str], datetime | None]
+    n_spaces: int
 
     def date_in(self, text: str) -> datetime | None:
         """Return the date that a text states in this form, None if it states none."""
-        match = self.expression.fullmatch(text)
-        if match is None:
-            return None
-        parts = {name: part for name, part in match.groupdict().items() if part is not None}
-        try:
-            day = _day(parts, self.language)
-            start = datetime(day.year, day.month, day.day)
-            return start + self._time(parts) if "H" in parts else start
-        except (ValueError, OverflowError):  # the 30th of February
-            return None
+        pieces = text.split(" ", self.n_spaces + 1)
+        time = pieces.pop() if len(pieces) > self.n_spaces + 1 else None
+        day = self.day(" ".join(pieces))  # days and times of day recur, and are known then
+        if day is None or time is None:
+            return day or self.whole(text)
+        after = self.time(time)
+        return self.whole(text) if after is None else _sum(day, after - datetime.min)
 
-    def _time(self, parts: Mapping[str, str]) -> timedelta:
-        half = parts.get("before") or parts.get("p")
-        hours = int(parts["H"])
-        if half is not None:
-            hours = hours % 12 + 12 * self.language.halves[_plain(half)] if hours <= 12 else hours
-        fraction = int(parts.get("f", "0").ljust(9, "0")) // 1000
-        minutes, seconds = int(parts.get("M", 0)), int(parts.get("S", 0))
-        return timedelta(hours=hours, minutes=minutes, seconds=seconds, microseconds=fraction)
+
+def _sum(day: datetime, time: timedelta) -> datetime | None:
+    try:
+        return day + time
+    except OverflowError:  # 24:00 of the last day
+        return None
+
+
+def _moment(expression: re.Pattern[str], language: Language, text: str) -> datetime | None:
+    """Return the date that a text states, that of a time alone on the first of all days."""
+    match = expression.fullmatch(text)
+    if match is None:
+        return None
+    parts = {name: part for name, part in match.groupdict().items() if part is not None}
+    try:
+        day = _day(parts, language) if {*"YyG"} & parts.keys() else date.min
+        start = datetime(day.year, day.month, day.day)
+        return start + _time(parts, language) if "H" in parts else start
+    except (ValueError, OverflowError):  # the 30th of February
+        return None
+
+
+def _time(parts: Mapping[str, str], language: Language) -> timedelta:
+    half = parts.get("before") or parts.get("p")
+    hours = int(parts["H"])
+    if half is not None and hours <= 12:
+        hours = hours % 12 + 12 * language.halves[_plain(half)]
+    fraction = int(parts.get("f", "0").ljust(9, "0")) // 1000
+    minutes, seconds = int(parts.get("M", 0)), int(parts.get("S", 0))
+    return timedelta(hours=hours, minutes=minutes, seconds=seconds, microseconds=fraction)
 
 
 def _day(parts: Mapping[str, str], language: Language) -> date:
@@ -133,15 +162,16 @@ def form_of(form: str, code: str = ENGLISH) -> Form | None:
     is_known = len({*directives}) == len(directives) and known.keys() >= {*directives}
     if not is_known or {*"YyG"}.isdisjoint(directives):
         return None
-    pieces = [_piece(token, known) for token in tokens]
-    day, time = rf"(?:\(?{known['a']}\)?[.,]*\s*)?", "" if {*"HIT"} & {*directives} else known["T"]
-    behind = rf"{_BEHIND_DATE}(?:,?\s*\(?{known['a']}\)?)?"
-    rest = rf"(?:{_BEFORE_TIME}{time})?" if time else ""
+    day = rf"(?:\(?{known['a']}\)?[.,]*\s*)?{''.join(_piece(token, known) for token in tokens)}"
+    day += rf"{_BEHIND_DATE}(?:,?\s*\(?{known['a']}\)?)?"
+    has_time = not {*"HIT"}.isdisjoint(directives)
+    expressions = day, known["T"], day if has_time else rf"{day}(?:{_BEFORE_TIME}{known['T']})?"
     try:
-        expression = re.compile(rf"{day}{''.join(pieces)}{behind}{rest}", re.IGNORECASE)
+        compiled = [re.compile(each, re.IGNORECASE) for each in expressions]
     except re.error:  # two directives of one meaning
         return None
-    return Form(expression, language)
+    reads = [lru_cache(maxsize=MOST_KNOWN)(partial(_moment, each, language)) for each in compiled]
+    return Form(reads[0], reads[1], reads[2], form.count(" "))
 
 
 def _piece(token: re.Match[str], known: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from kesler.data.schema.cells import LARGEST, Cell, UnfitError, is_gap, short
 from kesler.data.schema.dates import EPOCHS, ISO, LONGEST, moment_at, reader_of, tidy
 from kesler.data.schema.languages import ENGLISH
-from kesler.data.schema.numerals import amount
+from kesler.data.schema.numerals import amount, amounts
 
 SEPARATORS = re.compile(r"[,;|]")
 
@@ -30,6 +30,7 @@ class Kind:
         the value that features are made of; it raises `UnfitError`.
     options : the names of its options.
     direct : for types of plain cells all of which it can hold, the function that parses them.
+    together : the function that parses texts alone, None if it cannot parse all of them.
     """
 
     name: str
@@ -37,13 +38,19 @@ class Kind:
     parse: Callable[[Any, Options], Any]
     options: tuple[str, ...] = ()
     direct: Mapping[type, Callable[[Any], Any]] = field(default_factory=dict)
+    together: Callable[[list[str], Options], list[Any] | None] | None = None
 
-    def parse_all(self, cells: Sequence[Any]) -> list[Any] | None:
-        """Return all cells of a column parsed, None unless they are of one of the direct types."""
-        found = {self.direct.get(kind) for kind in {*map(type, cells)} - {type(None)}}
-        if len(found) != 1:
+    def parse_all(self, cells: Sequence[Any], options: Options) -> list[Any] | None:
+        """Return all cells of a column parsed in one way, None unless all are of one type."""
+        kinds = {*map(type, cells)} - {type(None)}
+        if kinds == {str} and self.together is not None:
+            found = self.together([cell for cell in cells if cell is not None], options)
+            values = iter(found or ())
+            return found and [None if cell is None else next(values) for cell in cells]
+        parsers = {self.direct.get(kind) for kind in kinds}
+        if len(parsers) != 1:
             return None
-        (parse,) = found
+        (parse,) = parsers
         return parse and [cell if cell is None else parse(cell) for cell in cells]
 
 
@@ -68,6 +75,14 @@ def number_of(cell: Cell, options: Options) -> float | None:
     if not abs(value) <= LARGEST:
         raise UnfitError(f"{short(cell)}, which float32 cannot hold")
     return value
+
+
+def numbers_of(texts: list[str], options: Options) -> list[float] | None:
+    """Return the numbers in plain texts; None if some are written otherwise, or are too large."""
+    if "unit" in options:
+        return None
+    found = amounts(texts, options.get("decimal", "."))
+    return found if found is not None and max(map(abs, found)) <= LARGEST else None
 
 
 def _stated(text: str, options: Options) -> float:
@@ -177,6 +192,7 @@ KINDS = {
             number_of,
             ("decimal", "unit"),
             {int: float, float: float, bool: float},
+            numbers_of,
         ),
         Kind("date", "a date", date_of, ("format", "language")),
         Kind("vector", "a list of numbers", vector_of, ("length",)),

