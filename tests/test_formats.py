@@ -284,7 +284,7 @@ def test_a_file_cut_short_is_a_sentence_that_names_it(tmp_path, name, share):
 @every
 def test_a_format_says_what_it_holds_and_what_it_takes(name):
     assert READERS[name].summary.endswith(".")
-    known = {"lines", "path", "fields", "names", "require_labels"}
+    known = {"lines", "path", "fields", "names", "dialect", "require_labels"}
     assert set(READERS[name].takes) <= known
     assert {"lines", "path"} & set(READERS[name].takes)
     assert READERS[name].open.__annotations__["return"] in (Reader, "Reader")

@@ -141,6 +141,37 @@ def _reading(command: ArgumentParser) -> None:
         "else found in the text and named on standard error)",
     )
     add(
+        "--delimiter",
+        type=_character,
+        metavar="CHARACTER",
+        help="between the cells of csv, such as ';' or tab (default: found in the first rows)",
+    )
+    add(
+        "--quote",
+        type=_character,
+        metavar="CHARACTER",
+        help="around cells of csv; none if quotes are letters as others (default: found)",
+    )
+    add(
+        "--escape",
+        type=_character,
+        metavar="CHARACTER",
+        help="before letters of csv without their special meaning, such as '\\' (default: found)",
+    )
+    add(
+        "--skip-lines",
+        type=_seed,
+        metavar="N",
+        help="lines before the header of csv (default: comments, titles and lines above the first "
+        "that names the columns of --label, --text and --id)",
+    )
+    add(
+        "--no-header",
+        action="store_true",
+        help="the first row of csv names no columns, which are called 1, 2, 3, ... (default only "
+        "if --label is such a number and the first row holds numbers)",
+    )
+    add(
         "--max-line",
         type=_positive,
         metavar="BYTES",
@@ -458,6 +489,14 @@ def _coverage(token: str) -> float:
     if share < COVERAGES[0]:
         raise ArgumentTypeError(f"{token!r} is below {COVERAGES[0]}, the smallest that is tracked")
     return share
+
+
+def _character(token: str) -> str:
+    named = {"tab": "\t", "\\t": "\t", "none": "", "space": " "}
+    found = named.get(token.lower(), token)
+    if len(found) > 1:
+        raise ArgumentTypeError(f"{token!r} is neither one character nor tab, space or none")
+    return found
 
 
 def _positive(token: str) -> int:

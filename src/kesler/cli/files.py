@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 def reading(options: Namespace) -> dict[str, Any]:
     """Return the reading options that are given on the command line."""
-    given = {name: getattr(options, name) for name in ("format", "label", "text", "encoding")}
+    names = ("format", "label", "text", "encoding", "delimiter", "quote", "escape", "skip_lines")
+    given = {name: getattr(options, name) for name in names}
+    given["header"] = False if options.no_header else None
     found = {name: value for name, value in given.items() if value is not None}
     kinds = columns(options)
     return found if kinds is None else {**found, "as_table": True}

@@ -4,43 +4,36 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, ReadingWarning
+from kesler.readers.csv_rows import CsvRows, Row
+from kesler.readers.dialects import (
+    N_LINES,
+    Dialect,
+    found_in,
+    is_before_table,
+    is_separator_line,
+    n_filled,
+)
 from kesler.readers.features import Names
-from kesler.readers.lines import Lines, require_text
+from kesler.readers.lines import Lines, Text, require_text
 from kesler.readers.reader import BadRow, Example, Reader, Refused, Scanning, parse_number
 from kesler.readers.records import Columns, Fields, Records
-from kesler.readers.scanner import LineScanner
+from kesler.readers.scanner import MOST_LABELS, LineScanner
 
-if TYPE_CHECKING:
-    from _csv import Reader as CsvReader
-
-Row = list[str] | csv.Error
-
-
-def csv_rows(lines: Iterable[str], delimiter: str) -> CsvReader:
-    """Return a reader of rows, each of one or more lines, for `next_row`."""
-    return csv.reader(lines, delimiter=delimiter, strict=True)
-
-
-def next_row(reader: CsvReader) -> Row | None:
-    """Return the next row, or the error that the csv module raises for it; None at the end."""
-    try:
-        return next(reader, None)
-    except csv.Error as error:
-        return error
-
-
-def csv_label(cell: str) -> str | None:
-    """Return the label in a cell as text; None if it is empty."""
-    return cell.strip() or None
+BEGINS = re.compile(r"[,;\t]|\S\|\S")
+MOST_SHOWN = 60  # characters of a line
+INSIDE, INSIDE_UNLABELLED = 2, 10
+"""Lines within a quoted cell that are rows of the table if all of them look so, by their labels or
+by their numbers of cells alone."""
 
 
 class CsvScanner(LineScanner):
@@ -50,19 +43,24 @@ class CsvScanner(LineScanner):
     ----------
     columns : Columns
         Numbers the features.
-    delimiter : str
-        The character between cells.
+    table : Table
+        The table, whose rows of the usual form are scanned.
     """
 
-    def __init__(self, columns: Columns, delimiter: str) -> None:
-        super().__init__(csv_label)
+    def __init__(self, columns: Columns, table: Table) -> None:
+        super().__init__(table.label)
         from kesler.compiled.readers.csv_rows import scan_csv
 
         self._scan = scan_csv
         self._columns = columns
-        self._delimiter = delimiter
+        self._delimiter = table.dialect.delimiter or ","
+        self._rows = table.rows_of(self._lines())
         self._words = np.empty((0, 4), dtype=np.int64)
         self._number_of = dict[tuple[int, bytes], int]()
+
+    def scan(self, n_rows: int) -> Refused | None:
+        """Read until the run has `n_rows` rows or the texts end; stop at a refused row."""
+        return self._refused() if self._rows.has_read_ahead else super().scan(n_rows)
 
     def _scanned(self, text: npt.NDArray[np.uint8], n_rows: int) -> int:
         if len(self._words) < len(self._indices):
@@ -85,13 +83,14 @@ class CsvScanner(LineScanner):
         return stop
 
     def _refused(self) -> Refused | None:
-        place = self._line_number()
-        row = next_row(csv_rows(self._lines(), self._delimiter))
-        return Refused(place, row) if row else None
+        refused = next(self._rows, None)
+        self.has_ended = self.has_ended and not self._rows.has_read_ahead
+        return Refused(*refused) if refused else None
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
         while self._has_text():
-            yield self._line().decode(errors="surrogateescape")
+            number = self._line_number()
+            yield number, self._line()
 
     def _numbers(self, features: list[Any]) -> list[int]:
         return self._columns.numbers(features)
@@ -113,68 +112,183 @@ class CsvScanner(LineScanner):
             self._indices[entry] = number_of[word]
 
 
-DELIMITERS = ",;\t"
-QUOTED = re.compile(r'"[^"]*"')
+class Table:
+    """A table in CSV: its dialect, its columns, its rows.
+
+    Parameters
+    ----------
+    lines : Lines
+        The lines, which are read up to the header.
+    fields : Fields
+        The roles of the columns.
+    given : Dialect
+        What is known of the dialect; the rest is found in the first lines.
+
+    Attributes
+    ----------
+    dialect : Dialect
+        The dialect.
+    header : list of str
+        The names of the columns; their numbers from 1 if the table has no header.
+    rows : CsvRows
+        The rows.
+    """
+
+    def __init__(self, lines: Lines, fields: Fields, given: Dialect) -> None:
+        self._lines = lines
+        self._source, self._label = fields.source, fields.label
+        self._known_labels = set[str]()
+        ahead = _ahead(lines, fields)
+        self.dialect = found_in(given, ahead, fields.required)
+        n_skipped = self.dialect.skip_lines or 0
+        if given.skip_lines is None:
+            _tell_skipped(fields.source, ahead[:n_skipped])
+        numbered = iter(lines)
+        for _ in range(n_skipped):
+            next(numbered, None)
+        sample = CsvRows(iter(enumerate(ahead[n_skipped:])), self.dialect.reader)
+        self.header = self._columns(numbered, [row for _, row in sample if isinstance(row, list)])
+        fields.require_columns(
+            self.header,
+            f", or name columns by their numbers with header=False, skip_lines={n_skipped + 1}",
+        )
+        has_label = fields.label is not None and fields.label in self.header
+        self._label_at = self.header.index(fields.label or "") if has_label else None
+        self.rows = self.rows_of(numbered)
+
+    def rows_of(self, lines: Iterator[tuple[int, bytes]]) -> CsvRows:
+        """Return the rows of some lines below the header."""
+        rows = CsvRows(lines, self.dialect.reader)
+        rows.is_row = self._is_row
+        rows.n_rows_inside = INSIDE_UNLABELLED if self._label_at is None else INSIDE
+        return rows
+
+    def label(self, cell: str) -> str | None:
+        """Return the label in a cell as text; None if it is empty."""
+        label = cell.strip()
+        if label not in self._known_labels and len(self._known_labels) < MOST_LABELS:
+            self._known_labels.add(label)
+        return label or None
+
+    def cells(self, row: Row) -> list[str]:
+        """Return the cells of a row, one for each column; raise BadRow if it has others."""
+        cells, n_columns = _cells(row), len(self.header)
+        if len(cells) == n_columns:
+            return cells
+        if len(cells) < n_columns or n_filled(cells[n_columns:]):
+            raise BadRow(f"it has {len(cells)} fields and the header {n_columns}")
+        return cells[:n_columns]
+
+    def _is_row(self, cells: list[str]) -> bool:
+        if not 1 < len(self.header) == len(cells):
+            return False
+        return self._label_at is None or cells[self._label_at].strip() in self._known_labels
+
+    def _columns(self, numbered: Iterator[tuple[int, bytes]], sample: list[list[str]]) -> list[str]:
+        """Return the names of the columns, read if there is a header."""
+        if sample and (self.dialect.header is False or self._begins_with_data(sample[0])):
+            return [str(number) for number in range(1, max(map(n_filled, sample)) + 1)]
+        for line, row in CsvRows(numbered, self.dialect.reader):
+            try:
+                header = [cell.strip() for cell in _cells(row)]
+            except BadRow as fault:
+                raise KeslerError(
+                    f"{self._source}, line {line}: {fault}; mend it, for it names the columns"
+                ) from None
+            return header[: max(n_filled(each[: len(header)]) for each in [header, *sample])]
+        raise KeslerError(f"{self._source} is empty: its first line should name the columns")
+
+    def _begins_with_data(self, first: Sequence[str]) -> bool:
+        """Return whether the label is named by a number, and the first row is one of numbers."""
+        label = self._label
+        if self.dialect.header or label is None or not label.isdecimal() or label in first:
+            return False
+        has_numbers = any(parse_number(cell) is not None for cell in first)
+        if has_numbers:
+            _warn(
+                f"{self._source} is read as a table without a header, whose columns have the names "
+                f"1 to {len(first)}: if its first row names the columns, give header=True"
+            )
+        return has_numbers
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether more data may arrive at any time."""
+        return self._lines.is_piped
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the rest can be scanned, and is long enough."""
+        return self._lines.is_long and not self.rows.has_read_ahead
+
+    def chunks(self) -> Generator[tuple[int, Text], None, None]:
+        """Yield the rest of the lines as texts."""
+        return self._lines.chunks()
 
 
-def csv_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
+def csv_reader(lines: Lines, fields: Fields, names: Names, dialect: Dialect) -> Reader:
     """Read CSV, columns named in the first line.
 
-    The first line names the columns; the delimiter is the one of comma, semicolon and tab that
-    occurs most often in it. A cell is a number if it can be parsed as one, missing if it is empty,
-    else a string. Labels remain text, so that 007 and 7 are two classes.
+    The first line names the columns, unless ``header=False``; comments and titles before it are
+    left out. The delimiter is the one of comma, semicolon, tab and ``|`` by which the first rows
+    have the same number of cells. Empty cells at the ends of rows are no cells. A cell is a number
+    if it can be parsed as one, missing if it is empty, else a string. Labels remain text, so that
+    007 and 7 are two classes.
     """
-    delimiter = _delimiter(_first(lines))
-    rows = _numbered_rows(lines, delimiter)
-    header = _header(rows, fields)
-    records = Records(fields, names)
+    table = Table(lines, fields, dialect)
+    header, records = table.header, Records(fields, names)
 
     def value(column: str, cell: str) -> Any:
         if column == fields.label:
-            return csv_label(cell)
+            return table.label(cell)
         return cell if fields.text or fields.as_table else _value(cell)
 
     def parse(row: Row) -> Example:
-        cells = _cells(row)
-        if len(cells) != len(header):
-            raise BadRow(f"it has {len(cells)} fields and the header {len(header)}")
-        return records.example(dict(zip(header, map(value, header, cells), strict=True)))
+        values = map(value, header, table.cells(row))
+        return records.example(dict(zip(header, values, strict=True)))
 
     def scanner() -> CsvScanner:
-        return CsvScanner(Columns(names, records, header, fields.label), delimiter)
+        return CsvScanner(Columns(names, records, header, fields.label), table)
 
     # With text fields, most of the time is spent on tokens.
-    scanning = None if fields.text or fields.as_table else Scanning(lines, scanner)
-    return Reader("line", rows, parse, records.gather, names.vocabulary, scanning)
+    is_scanned = table.dialect.is_plain and not (fields.text or fields.as_table)
+    scanning = Scanning(table, scanner) if is_scanned else None
+    return Reader("line", table.rows, parse, records.gather, names.vocabulary, scanning)
 
 
 def begins_csv(line: str) -> bool:
-    """Return whether a first line is CSV: it contains a comma, a semicolon or a tab."""
-    return bool(set(line) & set(DELIMITERS))
+    """Return whether a first line is CSV: it contains a delimiter, ``|`` between two letters."""
+    return BEGINS.search(line) is not None
 
 
-def _first(lines: Lines) -> bytes:
+def _ahead(lines: Lines, fields: Fields) -> list[bytes]:
+    """Return the lines by which the dialect is found.
+
+    Rows of a pipe without labels are answered one by one, so that no line after the header is
+    awaited.
+    """
+    if not lines.is_piped or fields.require_labels:
+        return lines.ahead(N_LINES)
     n_lines = 1
-    while len(held := lines.ahead(n_lines)) == n_lines:
-        if held[-1].strip():
-            return held[-1]
+    while len(held := lines.ahead(n_lines)) == n_lines and is_before_table(held[-1]):
         n_lines += 1
-    return b""
+    return held
 
 
-def _delimiter(header: bytes) -> str:
-    return max(DELIMITERS, key=QUOTED.sub("", header.decode(errors="replace")).count)
+def _tell_skipped(source: str, lines: list[bytes]) -> None:
+    """Warn of lines that are left out before the header."""
+    told = [line for line in lines if line.strip() and not is_separator_line(line)]
+    if told:
+        what = "line" if len(told) == 1 else f"{len(told)} lines"
+        shown = told[0].decode(errors="replace").strip()[:MOST_SHOWN]
+        _warn(
+            f"{source} has {what} before its table, left out, the first {shown!r}: if the table "
+            "begins elsewhere, give skip_lines=..."
+        )
 
 
-def _numbered_rows(lines: Lines, delimiter: str) -> Iterator[tuple[int, Row]]:
-    """Yield each row that is not empty, with the number of its first line."""
-    # Bytes that are not UTF-8 are decoded to surrogates, so that only their row is bad.
-    reader = csv_rows((line.decode(errors="surrogateescape") for _, line in lines), delimiter)
-    first_line = 1
-    while (row := next_row(reader)) is not None:
-        if row:
-            yield first_line, row
-        first_line = reader.line_num + 1
+def _warn(said: str) -> None:
+    warnings.warn(said, ReadingWarning, stacklevel=2)
 
 
 def _cells(row: Row) -> list[str]:
@@ -182,19 +296,6 @@ def _cells(row: Row) -> list[str]:
         raise BadRow(f"it is not CSV ({row})")
     require_text("".join(row))
     return row
-
-
-def _header(rows: Iterator[tuple[int, Row]], fields: Fields) -> list[str]:
-    for line, row in rows:
-        try:
-            header = [cell.strip() for cell in _cells(row)]
-        except BadRow as fault:
-            raise KeslerError(
-                f"{fields.source}, line {line}: {fault}; mend it, for it names the columns"
-            ) from None
-        fields.require_columns(header)
-        return header
-    raise KeslerError(f"{fields.source} is empty: its first line should name the columns")
 
 
 def _value(cell: str) -> str | float | None:

@@ -16,6 +16,7 @@ from kesler.errors import KeslerError
 from kesler.readers.arrays import array_reader, npz_reader
 from kesler.readers.compression import STANDARD_INPUT, SUFFIXES, source_name
 from kesler.readers.csv_table import begins_csv, csv_reader
+from kesler.readers.dialects import Dialect
 from kesler.readers.features import Names
 from kesler.readers.json_values import begins_json, json_reader
 from kesler.readers.jsonl import begins_jsonl, jsonl_reader
@@ -43,6 +44,7 @@ class Format:
         - ``lines``, the `Lines` of a file or of standard input, and ``path``, of a file;
         - ``names``, which number its features; without it features are positions;
         - ``fields``, for the options ``label`` and ``text``, which other formats do not take;
+        - ``dialect``, for the options of CSV;
         - ``require_labels``, whether rows must have a label.
     suffixes : tuple of str
         The suffixes of files of this format, in lower case.
@@ -216,6 +218,11 @@ def open_stream(
     block_rows: int = 1024,
     max_line: int = LONGEST_LINE,
     encoding: str | None = None,
+    delimiter: str | None = None,
+    quote: str | None = None,
+    escape: str | None = None,
+    skip_lines: int | None = None,
+    header: bool | None = None,
 ) -> Stream:
     r"""Open a source of rows in any format as a stream of blocks.
 
@@ -264,6 +271,23 @@ def open_stream(
     encoding : str, optional
         The encoding of text, such as ``"windows-1252"``. By default it is that of the byte order
         mark, or else UTF-8 if the text can be; or else it is found, with a `ReadingWarning`.
+    delimiter : str, optional
+        The character between the cells of CSV. By default it is the one of comma, semicolon, tab
+        and ``|`` by which the first rows have the same number of cells.
+    quote : str, optional
+        The character around cells of CSV; empty if quotes are letters as others. By default it is
+        ``"``, or an apostrophe where the cells of the first rows are in apostrophes.
+    escape : str, optional
+        The character before letters of CSV without their special meaning. By default it is a
+        backslash where the first rows can be read only so, else there is none.
+    skip_lines : int, optional
+        The number of lines before the header of CSV. By default these are comments, titles that
+        fill one cell and lines above the first that names the columns `label`, `text` and `id`,
+        with a `ReadingWarning`.
+    header : bool, optional
+        Whether the first row of CSV names the columns. By default it does, unless `label` is a
+        number and the first row holds numbers, with a `ReadingWarning`. Columns without a header
+        are named by their numbers, from ``"1"``.
 
     Returns
     -------
@@ -297,8 +321,9 @@ def open_stream(
     fields = Fields(source_name(path), label, texts, require_labels, as_table, words, id)
     names = Names(Vocabulary() if vocabulary is None else vocabulary, grow)
     lines = Lines(path, max_line, encoding)
+    dialect = Dialect(delimiter, quote, escape, skip_lines, header)
     return Stream(
-        _reader(path, lines, format, fields, names),
+        _reader(path, lines, format, fields, names, dialect),
         fields.source,
         require_labels=require_labels,
         skip_bad=skip_bad,
@@ -315,7 +340,9 @@ def _split(text: str | Sequence[str] | None) -> Sequence[str]:
     return text or ()
 
 
-def _reader(path: str, lines: Lines, format: str | None, fields: Fields, names: Names) -> Reader:
+def _reader(
+    path: str, lines: Lines, format: str | None, fields: Fields, names: Names, dialect: Dialect
+) -> Reader:
     if path.startswith(PREFIX):
         given = (format, fields.label, fields.id, lines.encoding)
         if fields.text or any(each is not None for each in given):
@@ -331,8 +358,14 @@ def _reader(path: str, lines: Lines, format: str | None, fields: Fields, names: 
             f"{fields.source} is read in a format that says its own encoding: leave out "
             "encoding=..."
         )
+    if dialect != Dialect() and "dialect" not in found.takes:
+        raise KeslerError(
+            f"{fields.source} is read in a format without delimiter=..., quote=..., escape=..., "
+            'skip_lines=... and header=...: leave them out, or give format="csv"'
+        )
     arguments = {
         "lines": lines,
+        "dialect": dialect,
         "path": path,
         "fields": fields,
         "names": names,

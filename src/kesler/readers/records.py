@@ -54,22 +54,28 @@ class Fields:
     words: Words = presence
     id: str | None = None
 
-    def require_columns(self, columns: Sequence[str]) -> None:
-        """Raise KeslerError if columns are not distinct, or a required one is missing."""
+    @property
+    def required(self) -> list[str]:
+        """The columns that a table must have."""
+        named = [self.label if self.require_labels else None, self.id, *self.text]
+        return [name for name in named if name is not None]
+
+    def require_columns(self, columns: Sequence[str], instead: str = "") -> None:
+        """Raise KeslerError if columns are not distinct, or a required one is missing.
+
+        `instead` says what can be done besides giving each column its own name.
+        """
         twice = next((name for name, n in Counter(columns).items() if n > 1), None)
         if twice is not None:
             raise KeslerError(
-                f"{self.source} has more than one column {twice!r}: give each its own name"
+                f"{self.source} has more than one column {twice!r}: give each its own name{instead}"
             )
         if self.label is None and self.require_labels:
             raise KeslerError(
                 f"say which column of {self.source} holds the labels with label=...: "
                 f"it has {listed(columns)}"
             )
-        wanted = [self.label] if self.require_labels else []
-        if self.id is not None:
-            wanted.append(self.id)
-        missing = [name for name in [*wanted, *self.text] if name not in columns]
+        missing = [name for name in self.required if name not in columns]
         if missing:
             hint = "; name that of the texts (text=... or --text)" * (missing[0] in self.text)
             raise KeslerError(

@@ -29,7 +29,6 @@ import numpy.typing as npt
 from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows
-from kesler.readers.csv_table import DELIMITERS
 from kesler.readers.features import LARGEST, MOST_UNKNOWN, Names, Renumbering, finite
 from kesler.readers.lines import BEYOND, Lines, decode, text_of
 from kesler.readers.reader import BadRow, Example, Reader, Scanning, parse_label, parse_number
@@ -129,12 +128,13 @@ def begins_vw(line: str) -> bool:
     """Return whether a first line is Vowpal Wabbit text.
 
     Such a line contains a ``|``, preceded by at most a label, an importance and a tag, or by costs
-    of classes.
+    of classes. A word directly before it could be a tag alone, but is a cell of CSV.
     """
     head, bar, _ = line.partition("|")
     tokens = head.split()
     is_short = len(tokens) <= 3 or are_costs(tokens[:-1])
-    return bool(bar) and is_short and not set(head) & set(DELIMITERS)
+    is_cell = len(tokens) == 1 and head == tokens[0]
+    return bool(bar) and is_short and not is_cell and not set(head) & set(",;\t")
 
 
 class VwScanner(LineScanner):

@@ -1,0 +1,126 @@
+"""Rows of CSV, each of one or more lines; a quote that is not closed costs its own row alone."""
+
+from __future__ import annotations
+
+import csv
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _csv import Reader as CsvReader
+
+Row = list[str] | csv.Error
+Line = tuple[int, bytes]
+
+LONGEST_ROW = 1 << 20  # bytes of the lines of a row, unless it is one line
+# What is read again after a quote that is not closed is at most this and so many times all that was
+# read, so that no file takes more than linear time. Beyond it, each line is a row.
+MOST_AGAIN = 1 << 22
+TIMES_AGAIN = 4
+NOT_CLOSED = "a quote is opened in it and not closed"
+
+
+class CsvRows(Iterator[tuple[int, Row]]):
+    """Rows with the numbers of their first lines; what is no row is the error of the csv module.
+
+    If a quote is not closed, or closed within a cell of a later line, the lines below that in which
+    its row began are read again. So are those of a row whose inner lines are rows of the table by
+    themselves: there, two rows lack a quote. Bytes that are not UTF-8 are decoded to surrogates, so
+    that only their row is bad.
+
+    Parameters
+    ----------
+    lines : iterator of (int, bytes)
+        The lines with their numbers.
+    reader : callable (lines) -> reader of the csv module
+        Reads lines in the dialect of the table.
+
+    Attributes
+    ----------
+    is_row : callable (cells) -> bool
+        Whether cells of a line look like a row of the table.
+    n_rows_inside : int
+        Number of inner lines that are not rows by accident, if all of them look like rows.
+
+    Examples
+    --------
+    >>> lines = enumerate([b"a,b", b'"c,d', b"e,f", b'g,"h', b'i"'], start=1)
+    >>> for number, row in CsvRows(lines, lambda each: csv.reader(each, strict=True)):
+    ...     print(number, row)
+    1 ['a', 'b']
+    2 a quote is opened in it and not closed
+    3 ['e', 'f']
+    4 ['g', 'hi']
+    """
+
+    def __init__(self, lines: Iterator[Line], reader: Callable[[Iterable[str]], CsvReader]) -> None:
+        self.is_row: Callable[[list[str]], bool] = lambda cells: False
+        self.n_rows_inside = 1
+        self._lines = lines
+        self._again = deque[Line]()
+        self._taken = list[Line]()
+        self._n_taken = self._n_read = self._n_again = 0
+        self._new_reader = reader
+        self._reader = reader(self._texts())
+
+    @property
+    def has_read_ahead(self) -> bool:
+        """Whether lines wait to be read again."""
+        return bool(self._again)
+
+    def __next__(self) -> tuple[int, Row]:
+        """Return the next row that is not empty."""
+        row: Row = []
+        while not row:
+            self._taken.clear()
+            self._n_taken = 0
+            row = self._row()
+        return self._taken[0][0], row
+
+    def _row(self) -> Row:
+        try:
+            row = next(self._reader)
+        except csv.Error as error:
+            self._reader = self._new_reader(self._texts())
+            is_closed = len(self._taken) == 1 and "unexpected end" not in str(error)
+            return error if is_closed else self._not_closed()
+        is_one = len(self._taken) < self.n_rows_inside + 2 or not self._has_rows_inside()
+        return row if is_one else self._not_closed()
+
+    def _not_closed(self) -> csv.Error:
+        """Read all lines of this row again except the first."""
+        self._again.extendleft(reversed(self._taken[1:]))
+        self._n_again += sum(len(line) for _, line in self._taken[1:])
+        return csv.Error(NOT_CLOSED)
+
+    def _has_rows_inside(self) -> bool:
+        """Return whether all lines of this row but the first and the last look like rows."""
+        try:
+            rows = [next(self._new_reader([_text(line)])) for _, line in self._taken[1:-1]]
+        except csv.Error:
+            return False
+        return all(map(self.is_row, rows))
+
+    def _texts(self) -> Iterator[str]:
+        while not self._taken or self._may_go_on():
+            numbered = self._again.popleft() if self._again else self._next_line()
+            if numbered is None:
+                return
+            self._taken.append(numbered)
+            yield _text(numbered[1])
+
+    def _next_line(self) -> Line | None:
+        numbered = next(self._lines, None)
+        self._n_read += len(numbered[1]) if numbered else 0
+        return numbered
+
+    def _may_go_on(self) -> bool:
+        """Return whether the row may have one more line."""
+        self._n_taken += len(self._taken[-1][1])
+        is_short = self._n_taken <= LONGEST_ROW
+        return is_short and self._n_again <= MOST_AGAIN + TIMES_AGAIN * self._n_read
+
+
+def _text(line: bytes) -> str:
+    return line.decode(errors="surrogateescape")
