@@ -91,6 +91,11 @@ def run_trials(model: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[A
 # ---- what was learnt ----------------------------------------------------------------------------
 
 
+def of_words(model: Any) -> Any:
+    """Return a learner that takes mappings of numbers for words, whose names come and go."""
+    return model.set_params(columns=None) if "columns" in model.get_params() else model
+
+
 def learnt(model: OnlineClassifier) -> dict[str, Any]:
     """Return all that a model has learnt: arrays as bytes, everything else as it is."""
     learner = model._learner

@@ -52,6 +52,7 @@ from streams import (
     everything,
     learnt,
     make_stream,
+    of_words,
     streams,
     whole_arrays,
 )
@@ -592,10 +593,11 @@ def test_4_maps_that_look_at_zeros_refuse_sparse_rows(row):
     stream = make_stream(25)
     csr, names = sparse.csr_array(stream.X), named_forms(stream.X)["named"]
     fresh, model = row.learner(), row.learner().fit(stream.X, stream.y)
+    words = of_words(row.learner())
     anew = [
         (fresh, lambda: fresh.fit(csr, stream.y)),
-        (fresh, lambda: fresh.partial_fit(names, stream.y)),
-        (fresh, lambda: fresh.learn_one(names[0], 0)),
+        (words, lambda: words.partial_fit(names, stream.y)),
+        (words, lambda: words.learn_one(names[0], 0)),
     ]
     attempts = [
         *anew,

@@ -9,12 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 
 from commands import kesler
-from kesler import OnlineClassifier, load
+from kesler import KeslerError, OnlineClassifier, load
+from kesler.data.rows import Rows
+from kesler.durable import Journal
 from kesler.errors import MismatchWarning
 from kesler.online.reader import Reader
+from kesler.readers import open_stream
 
 CUTS = (0, 1, 7, 49, 50, 51)
 
@@ -40,6 +43,7 @@ def test_every_form_of_the_same_numbers_gives_the_same_model(rows_of, missing):
     expected = OnlineClassifier().partial_fit(frame.to_numpy(), y).predict_proba(frame.to_numpy())
     forms: dict[str, tuple[Any, dict[str, Any]]] = {
         "frame": (frame, {}),
+        "dictionaries": (rows, {}),
         "a table": (rows, {"columns": {}}),
         "a frame as a table": (frame, {"columns": {}}),
         "cells": ([{k: str(v) for k, v in row.items()} for row in rows], {}),
@@ -52,12 +56,13 @@ def test_every_form_of_the_same_numbers_gives_the_same_model(rows_of, missing):
 
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("gaps", [False, True])
-def test_any_split_with_a_file_between_gives_the_same_model(gaps, cut, tmp_path):
+@pytest.mark.parametrize("columns", ["auto", {}], ids=["auto", "given"])
+def test_any_split_with_a_file_between_gives_the_same_model(columns, gaps, cut, tmp_path):
     X, y = shuffled(load_iris)
     X, labels = X[:80], y[:80]
     rows = named(np.where(X == X.max(axis=0), np.nan, X) if gaps else X)
-    whole = OnlineClassifier(columns={}).partial_fit(rows, labels).predict_proba(rows)
-    pieces = OnlineClassifier(columns={})
+    whole = OnlineClassifier(columns=columns).partial_fit(rows, labels).predict_proba(rows)
+    pieces = OnlineClassifier(columns=columns)
     if cut:
         pieces.partial_fit(rows[:cut], labels[:cut]).save(tmp_path / "model")
         pieces = load(tmp_path / "model")
@@ -65,6 +70,142 @@ def test_any_split_with_a_file_between_gives_the_same_model(gaps, cut, tmp_path)
         pieces.learn_one(row, label)
     pieces.partial_fit(rows[cut + 5 :], labels[cut + 5 :])
     assert_array_equal(pieces.predict_proba(rows), whole)
+
+
+SETS = {
+    "iris": load_iris,
+    "wine": load_wine,
+    "digits": load_digits,
+}
+
+
+def lines_of_vw(X: Any, y: list[int], *, zeros: bool = True) -> list[str]:
+    pairs = [[f"v{i}:{v!r}" for i, v in enumerate(row.tolist()) if v or zeros] for row in X]
+    return [f"{label} |f {' '.join(row)}" for label, row in zip(y, pairs, strict=True)]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_dictionaries_a_journal_and_lines_of_vw_make_the_mistakes_of_the_array(name, tmp_path):
+    X, y = shuffled(SETS[name])
+    X, y, rows = X[:400], y[:400], named(X[:400])
+    expected = OnlineClassifier().partial_fit(X, y).n_mistakes_
+    singles = OnlineClassifier()
+    for row, label in zip(rows, y, strict=True):
+        singles.learn_one(row, label)
+    with Journal(tmp_path / "journal.db") as journal:
+        kept = journal.open("rows", OnlineClassifier())
+        for row, label in zip(rows, y, strict=True):
+            kept.learn_one(row, label)
+    with Journal(tmp_path / "journal.db") as journal:
+        assert journal.open("rows").copy().n_mistakes_ == expected
+    (tmp_path / "rows.vw").write_text("\n".join(lines_of_vw(X, y)))
+    of_vw = OnlineClassifier()
+    for block in open_stream(tmp_path / "rows.vw", block_rows=64):
+        of_vw.partial_fit(block.rows, block.labels)
+    assert [singles.n_mistakes_, of_vw.n_mistakes_] == [expected] * 2
+
+
+def test_rows_that_an_array_holds_after_dictionaries_are_the_same_rows():
+    X, y = shuffled(load_iris)
+    model = OnlineClassifier().partial_fit(named(X), y)
+    assert_array_equal(model.predict(X), model.predict(named(X)))
+    backwards = pd.DataFrame(named(X))[["f3", "f2", "f1", "f0"]]
+    assert_array_equal(model.predict(backwards), model.predict(X))
+
+
+WORDS = [{"win": 1, "cash": 2}, {"team": 1, "lunch": 3}, {"cash": 2.5, "now": 1}] * 30
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        WORDS,
+        [{"age": 30.5, "size": 2.0, f"colour={i % 3}": 1} for i in range(90)],
+        [{f"w{i}": 0.5 + j for j in range(1000 * i, 1000 * i + 1100)} for i in range(3)] * 2,
+        [{f"w{i}": 1.5 for i in range(2000)}] * 3,
+    ],
+    ids=["words", "indicators", "many names", "as many names in each row"],
+)
+def test_names_that_come_and_go_or_are_many_are_words(rows):
+    y = [i % 3 for i in range(len(rows))]
+    auto, words = (OnlineClassifier(**s).partial_fit(rows, y) for s in ({}, {"columns": None}))
+    singles = OnlineClassifier()
+    for row, label in zip(rows, y, strict=True):
+        singles.learn_one(row, label)
+    expected = words.predict_proba(rows)
+    assert auto.schema_ is None and singles.schema_ is None
+    assert_array_equal(auto.predict_proba(rows), expected)
+    assert_array_equal(singles.predict_proba(rows), expected)
+
+
+def test_texts_are_learnt_along_with_words():
+    model = OnlineClassifier().learn_one({"win": 1, "cash": 1}, "spam").learn_one("team", "work")
+    assert model.predict(["team", "win cash"]).tolist() == ["work", "spam"]
+    assert model.schema_ is None and model.vocabulary_.names[:3] == ["win", "cash", "team"]
+
+
+def test_a_text_among_numbers_makes_the_first_rows_a_table():
+    rows: list[dict[str, Any]] = [{"size": i / 3, "weight": i % 7} for i in range(20)]
+    model = OnlineClassifier().partial_fit(rows, [i % 2 for i in range(20)])
+    assert [column.kind for column in model.schema_] == ["number", "number"]
+    model.learn_one({"size": 1.0, "weight": 2.0, "colour": "red"}, 0)
+    assert [column.kind for column in model.schema_] == ["number", "number", "category"]
+
+
+@pytest.mark.parametrize("value", [float("inf"), 1e39, 10**400])
+def test_what_no_float32_holds_is_refused_before_anything_is_learnt(value):
+    model = OnlineClassifier()
+    with pytest.raises(KeslerError, match="row 1, feature 'b' is NaN, infinity or too large"):
+        model.partial_fit([{"a": 0.5, "b": 1.5}, {"a": 0.5, "b": value}], [0, 1])
+    assert model.schema_ is None and model.vocabulary_ is None
+
+
+def test_whole_numbers_are_measurements_for_a_learner_that_needs_every_feature():
+    model = OnlineClassifier(preprocessing="z-scores")
+    for i in range(60):
+        model.learn_one({"a": 1 + i % 3, "b": 3}, i % 3)
+    assert model.predict_one({"a": 2, "b": 3}) == 1
+    with pytest.raises(KeslerError, match="not zero at zero"):
+        OnlineClassifier(preprocessing="z-scores").partial_fit(WORDS, [0, 1, 2] * 30)
+
+
+def test_zeros_that_lines_leave_out_are_features_of_measurements(tmp_path):
+    X, y = shuffled(load_digits)
+    X, y = X[:, 2:6], y
+    for name, lines in {
+        "rows.vw": lines_of_vw(X, y, zeros=False),
+        "rows.svm": [line.replace("|f ", "").replace("v", "") for line in lines_of_vw(X, y)],
+    }.items():
+        (tmp_path / name).write_text("\n".join(lines))
+        rows = Rows.concatenate([block.rows for block in open_stream(tmp_path / name)])
+        assert rows.dense and rows.n_features == 4
+        order = [int(v.removeprefix("f^v")) for v in open_names(tmp_path / name)] or [0, 1, 2, 3]
+        assert_array_equal(rows.values.reshape(-1, 4), X[:, order].astype(np.float32))
+
+
+def open_names(path: Any) -> list[str]:
+    stream = open_stream(path)
+    next(stream)
+    return [] if stream.vocabulary is None else stream.vocabulary.names
+
+
+def test_features_that_only_later_lines_name_are_left_out_with_a_warning(tmp_path):
+    X, y = shuffled(load_iris)
+    lines = lines_of_vw(X, y)
+    (tmp_path / "rows.vw").write_text("\n".join([*lines, lines[0] + " new:2.5"]))
+    with pytest.warns(MismatchWarning, match="in none of the first 50 rows, whose 4 numbers"):
+        rows = [block.rows for block in open_stream(tmp_path / "rows.vw")]
+    assert Rows.concatenate(rows).n_features == 4
+
+
+def test_lines_of_words_remain_sparse(tmp_path):
+    lines = [f"{i % 2} |f w{i} w{i + 1} the" for i in range(80)]
+    (tmp_path / "rows.vw").write_text("\n".join(lines))
+    assert not any(block.rows.dense for block in open_stream(tmp_path / "rows.vw"))
+    (tmp_path / "rows.svm").write_text(
+        "\n".join(f"{i % 2} {i}:1.5 {2**20 + i}:2" for i in range(80))
+    )
+    assert not any(block.rows.dense for block in open_stream(tmp_path / "rows.svm"))
 
 
 def test_a_name_that_only_later_rows_have_is_left_out_with_a_warning():
@@ -94,9 +235,12 @@ def test_json_lines_and_csv_are_learnt_as_arrays_on_the_command_line(gaps, tmp_p
         for row, label in zip(named(X), y, strict=True):
             print(json.dumps({**row, "kind": label}), file=file)
     expected = OnlineClassifier().partial_fit(X, y).end_sequence().predict(X).tolist()
-    for name in ("rows.csv", "rows.jsonl"):
+    if not gaps:
+        (tmp_path / "rows.vw").write_text("\n".join(lines_of_vw(X, y)))
+    for name in ("rows.csv", "rows.jsonl", *(() if gaps else ("rows.vw",))):
         source = str(tmp_path / name)
         model = tmp_path / f"{name}.kesler"
-        assert kesler(capsys, "learn", source, "--label", "kind", "--model", model).code == 0
+        label = () if name == "rows.vw" else ("--label", "kind")
+        assert kesler(capsys, "learn", source, *label, "--model", model).code == 0
         found = kesler(capsys, "predict", source, "--model", model)
         assert found.lines == list(map(str, expected)), name

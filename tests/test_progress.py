@@ -277,6 +277,10 @@ def test_a_compilation_is_shown_and_logged(caplog, terminal):
     shows(terminal, "compiling test_progress.add_constant once on this machine, 0.")
 
 
+def test_warm_up_makes_every_learner():
+    warm_up.weights()
+
+
 def test_warm_up_says_what_it_compiles_and_how_long_it_takes(capsys, monkeypatch):
     def compile_two():
         for name in ("one", "two"):

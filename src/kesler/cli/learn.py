@@ -108,6 +108,7 @@ def _opened(
         options,
         {**of_texts(model, options), **progress.reading},
         vocabulary=model.vocabulary_,
+        width=model.width_,
         skip_rows=n_rows if seed is None else 0,
     )
     model.name_features(stream.vocabulary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import zlib
 from argparse import Namespace
@@ -139,10 +140,14 @@ def opened_for(
     Rows from a pipe are read one by one if they need no labels, since each has an answer. Further
     arguments are those of `open_stream`.
     """
-    of_tables = {"as_table": True} if model.schema_ is not None else {}
+    has_no_columns = os.path.isfile(options.input) and not has_columns(
+        options.input, options.format
+    )
+    of_tables = {} if model.schema_ is None or has_no_columns else {"as_table": True}
     how = {**of_texts(model, options), **progress_of(model).reading, **reading(options)}
     how |= of_tables
-    more: dict[str, Any] = {"vocabulary": model.vocabulary_, "grow": False, **given}
+    known = {"vocabulary": model.vocabulary_, "width": model.width_, "grow": False}
+    more: dict[str, Any] = {**known, **given}
     if not require_labels and options.input == "-":
         more["block_rows"] = 1
     stream = open_input(options, how, require_labels=require_labels, **more)

@@ -25,6 +25,7 @@ from kesler.links import LINKS
 from kesler.maps import MAPS
 from kesler.progress import LOGGER, duration, progress, say
 from kesler.updates import RULES
+from kesler.updates.bandit import FEEDBACK_RULES
 
 TRIALS = ("weight_trial", "kernel_trial")  # compiled with the functions that they call by address
 X, y = np.arange(24, dtype=np.float64).reshape(6, 4) % 5, [0, 1, 2, 0, 1, 2]
@@ -75,7 +76,7 @@ def weights() -> None:
     for name in ALGORITHMS:
         learn(LinearMax(name, "multi"))
     CostSensitiveClassifier().partial_fit(X, [{0: 0.0, 1: 1.0, 2: 2.0}] * len(X))
-    for update in ("default", "banditron", "soba"):
+    for update in ("auto", *FEEDBACK_RULES):
         BanditClassifier([0, 1, 2], update).partial_fit(X, y)
 
 

@@ -19,6 +19,7 @@ from kesler.data.sparse_rows import as_float32, is_sparse
 from kesler.errors import KeslerError
 
 MOST_WEIGHT = 1 << 20
+LARGEST = float(np.finfo(np.float32).max)
 BLOCK_ENTRIES = 1 << 20  # dense rows are converted to entries in blocks of about 8 MB
 
 
@@ -148,24 +149,39 @@ def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
     return rows
 
 
-def framed_rows(X: Any, vocabulary: Vocabulary, *, takes_missing: bool) -> Rows:
-    """Return rows of mappings whose names are the columns of the data frame of the training.
-
-    Columns that are not named are 0.
-    """
-    entries = [X] if isinstance(X, Mapping) else X
-    array = np.zeros((len(entries), len(vocabulary)), dtype=np.float32)
+def require_entries(entries: Any, *, takes_missing: bool) -> None:
+    """Raise unless rows map names to numbers that float32 can hold, or NaN if `takes_missing`."""
     for row, entry in enumerate(entries):
+        for name, value in entry.items():
+            if not isinstance(name, str):
+                raise KeslerError(f"row {row}: the feature name {name!r} is not text")
+            if not (-LARGEST <= value <= LARGEST or (takes_missing and value != value)):
+                raise KeslerError(
+                    f"row {row}, feature {name!r} is NaN, infinity or too large for float32: fill, "
+                    "drop or rescale such values before learning"
+                )
+
+
+def framed_rows(X: Any, vocabulary: Vocabulary, *, absent: float, takes_missing: bool) -> Rows:
+    """Return rows of mappings that list every name, `absent` where one is not given."""
+    entries, names = [X] if isinstance(X, Mapping) else X, vocabulary.indices
+    n_rows, width = len(entries), len(names)
+    values = [entry.get(name, absent) for entry in entries for name in names]
+    lengths, indices = [0, *[width] * n_rows], [*range(width)] * n_rows
+    rows = Rows.from_lists(lengths, indices, values, width, dense=True)
+    require_values(rows.values.reshape(n_rows, width), takes_missing=takes_missing)
+    return rows
+
+
+def require_framed(X: Any, vocabulary: Vocabulary) -> None:
+    """Raise if a mapping names what is no column of the data frame of the training."""
+    for row, entry in enumerate([X] if isinstance(X, Mapping) else X):
         unknown = next((name for name in entry if name not in vocabulary.indices), None)
         if unknown is not None:
             raise KeslerError(
                 f"row {row} names the feature {unknown!r}, which is not a column of the data frame "
                 "that this model learnt from"
             )
-        named = Rows.from_sparse_rows([vocabulary.known(entry)], len(vocabulary))
-        array[row, named.indices] = named.values
-    require_values(array, takes_missing=takes_missing)
-    return Rows.from_dense(array)
 
 
 def _require_text(names: list[Any]) -> None:

@@ -170,6 +170,14 @@ class Rows(SparseRows):
             n_features=self.n_features + 1,
         )
 
+    def with_zeros(self, width: int) -> Rows:
+        """Return rows that list each of `width` features; further ones are left out."""
+        values = np.zeros((len(self), width), dtype=np.float32)
+        numbers = np.repeat(np.arange(len(self)), np.diff(self.indptr))
+        known = self.indices < width
+        values[numbers[known], self.indices[known]] = self.values[known]
+        return Rows.from_dense(values)
+
     def with_unseen_as(self, unseen: int) -> Rows:
         """Return rows with every index above `unseen` replaced by it, possibly repeatedly."""
         if self.n_features <= unseen:
@@ -235,6 +243,9 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.indices)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.indices
 
     @property
     def names(self) -> list[str]:

@@ -154,8 +154,13 @@ def _values_of(rows: Sequence[Numbered], lengths: npt.NDArray[Any]) -> npt.NDArr
 def is_by_name(learner: Any) -> bool:
     """Return whether a learner numbers the features of mappings by their names."""
     return (
-        learner.vocabulary_ is not None and learner.schema_ is None and learner._input.width is None
+        learner.vocabulary_ is not None and not has_table(learner) and learner._input.width is None
     )
+
+
+def has_table(learner: Any) -> bool:
+    """Return whether a learner may keep its first rows, with their answers."""
+    return learner._input.columns.state is not None
 
 
 def learn_numbered(

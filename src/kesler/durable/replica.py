@@ -12,7 +12,13 @@ import numpy as np
 from kesler.durable.contents import ARRAY, MAPPING, PAIR, answer_from_text, from_json, row_from_text
 from kesler.durable.failures import JournalError
 from kesler.durable.naming import Coding, Naming
-from kesler.durable.numbered import Numbering, Translation, is_by_name, learn_numbered
+from kesler.durable.numbered import (
+    Numbering,
+    Translation,
+    has_table,
+    is_by_name,
+    learn_numbered,
+)
 from kesler.durable.settings import depends_on_names, estimator_of, labels_in
 from kesler.durable.snapshots import (
     contents_of,
@@ -91,9 +97,9 @@ class Replica:
     def by_name(self) -> bool:
         """Whether what is learnt depends on the names of classes.
 
-        Learners of tables keep their first rows with their answers.
+        Learners of tables keep their first rows with their answers, and so do those of mappings.
         """
-        return self._names_matter or self.learner.schema_ is not None
+        return self._names_matter or has_table(self.learner)
 
     def require_unnamed(self, label: Any) -> None:
         """Raise if the settings name a class: it cannot be renamed, merged or forgotten."""
@@ -250,7 +256,7 @@ class Replica:
         except KeslerError as error:
             LOGGER.warning("rows of %r are learnt again: %s", self._name, error)
             return None
-        if not (self._names_matter or learner.schema_ is not None):
+        if not (self._names_matter or has_table(learner)):
             rename_classes(learner, self._names or self._labels(naming))
         return learner
 

@@ -181,7 +181,7 @@ def _wrong(
 
 def _asked(learner: OnlineClassifier, piece: Block | Piece, labels: list[Label]) -> Asked:
     """Run the trials of a piece, by blocks of rows if these are numbers without names."""
-    X = piece.rows if isinstance(piece, Block) else piece.X
+    X: Any = piece.rows if isinstance(piece, Block) else piece.X
     if isinstance(X, Ratings):
         raise KeslerError(
             "Ratings cannot be validated with a label budget: call query_one for each row"
@@ -189,19 +189,12 @@ def _asked(learner: OnlineClassifier, piece: Block | Piece, labels: list[Label])
     if isinstance(piece, Block) and isinstance(X, Rows):
         return ask_in_windows(learner, X, labels)
     if isinstance(piece, Block):
-        return ask_one_by_one(learner, _events_of(X, len(labels)), labels)
+        return ask_one_by_one(learner, X.mappings(), labels)
     table = learner._input.columns.table_of(learner, X)
     if table is not None or texts_of(X) is not None or inputs.holds_names(X):
         return ask_one_by_one(learner, piece.table.each(piece.start, piece.stop), labels)
     blocks = blocks_of_rows(learner, X, labels)
     return Asked.concatenate([ask_in_windows(learner, *block) for block in blocks])
-
-
-def _events_of(table: Any, n_rows: int) -> Any:
-    """Yield the rows of a table as mappings of the names of columns to cells."""
-    columns = table.columns.items()
-    for i in range(n_rows):
-        yield {name: cells[i] for name, cells in columns if cells[i] is not None}
 
 
 def validate_queried(

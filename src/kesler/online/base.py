@@ -681,6 +681,13 @@ or sparse row
         return None if self._reader is None else self._reader.names
 
     @property
+    def width_(self) -> int | None:
+        """The number of features if rows list them all, else 0; None before the first row."""
+        if self._reader is None or self._learner is None:
+            return None
+        return self._reader.width or 0
+
+    @property
     def sub_experts_(self) -> Vocabulary | None:
         """The names of the sub-experts; None if there are none, or they are numbered."""
         return None if self._reader is None else self._reader.sub_experts

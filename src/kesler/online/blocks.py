@@ -49,6 +49,7 @@ def learn_rows(
     if reader.columns.read_table(model, rows) is not None:
         trials = model._run_trials(rows, labels, weights)
     else:
+        reader.columns.close()
         with names_of_learnt_rows(model):
             rated = replace(rows, ratings=reader.numbered(model, rows.ratings, learn=True))
             targets = answer.encoded_labels(labels, model._known_classes())

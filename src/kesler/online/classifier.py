@@ -151,8 +151,9 @@ default "auto"
         "tags", "identifier" or "ignore"; with options, a mapping such as ``{"kind": "text",
         "ngrams": 2, "chars": (3, 5)}``. Kinds that are not given are inferred from the first 50
         rows, and `schema_` reports them. "auto" infers all kinds if the first rows hold anything
-        but numbers; otherwise, and with None, rows are numbers. With a mapping, which may be
-        empty, rows of numbers are a table, too, in which NaN is a missing cell.
+        but numbers; mappings of the same numbers in most rows are learnt as an array, by learners
+        that take missing values, and other mappings as words. With None, rows are numbers, and
+        mappings words. With a mapping, which may be empty, rows of numbers are a table as well.
     on_mismatch : "missing" or "raise", default "missing"
         The effect of a cell that its column cannot hold: a missing cell, which `schema_` counts and
         the first of which in a column is a `MismatchWarning`; or an error.

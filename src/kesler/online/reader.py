@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import warnings
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +17,7 @@ from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows, Vocabulary
 from kesler.data.sparse_rows import is_sparse
 from kesler.data.texts import TextLengths, presence, with_runs
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, MismatchWarning
 from kesler.learner.events import DICTIONARIES, Event
 
 if TYPE_CHECKING:
@@ -104,7 +107,8 @@ class Reader:
     def array_rows(self, model: Model, X: Any, *, learn: bool) -> Any:
         """Return the validated rows of an array, a sparse matrix or a data frame of numbers."""
         if isinstance(X, Rows):
-            self._require_no_attributes()
+            if not X.n_features:
+                self._require_no_attributes()
             return X
         self._require_positions()
         first, has_no_names = learn and self.width is None, self.column_names is None
@@ -119,9 +123,16 @@ class Reader:
     def named_rows(self, model: Model, X: Any, *, learn: bool) -> Rows:
         """Return the rows of mappings, with their features by number."""
         vocabulary = self._vocabulary(model)
-        if self.width is not None:
-            return inputs.framed_rows(X, vocabulary, takes_missing=self.takes_missing(model))
-        return inputs.named_rows(X, vocabulary, learn=learn)
+        if self.width is None:
+            return inputs.named_rows(X, vocabulary, learn=learn)
+        is_measured = self.columns.state is not None
+        if not is_measured:
+            inputs.require_framed(X, vocabulary)
+        elif learn:
+            warn_of_new(vocabulary, chain.from_iterable([X] if isinstance(X, Mapping) else X))
+        absent = math.nan if is_measured else 0.0
+        takes_missing = self.takes_missing(model)
+        return inputs.framed_rows(X, vocabulary, absent=absent, takes_missing=takes_missing)
 
     def takes_missing(self, model: Model) -> bool:
         """Return whether values of rows that list every feature may be missing (NaN)."""
@@ -387,13 +398,15 @@ class ColumnReader:
     @property
     def schema(self) -> Schema | None:
         """The kinds of the columns; None if rows are no table."""
-        return None if self.state is None else self.state.schema
+        return None if self.state is None or self.state.are_words else self.state.schema
 
     # ---- input ------------------------------------------------------------------------------
 
     def table_of(self, model: Model, X: Any) -> Table | None:
         """Return the table in X; None if the model learns from numbers, which are no table."""
         if self.state is None and not _begins_table(model, X):
+            return None
+        if self.state is not None and self.state.by_name and self._are_no_table(X):
             return None
         if isinstance(X, (Rows, Ratings)) or is_sparse(X):
             raise KeslerError(
@@ -406,12 +419,36 @@ class ColumnReader:
         if not len(table):
             raise KeslerError("X has 0 rows, while a minimum of 1 is required: give rows")
         state = self.state
-        if state is not None and len(state.schema) and table.named != state.named:
+        is_known = state is not None and (len(state.schema) or state.by_name)
+        if state is not None and is_known and table.named != state.named:
             raise KeslerError(
                 "this model learnt from columns with names, and an array has none, or the reverse: "
                 "give rows in the same form as before"
             )
         return table
+
+    def is_open(self, model: Model, X: Any) -> bool:
+        """Return whether X are mappings of numbers, and these may still be measurements."""
+        reader, state = model._input, self.state
+        if state is None:
+            is_new = model._learner is None and reader.names is None and reader.width is None
+            may_be = is_new and isinstance(model.columns, str) and model.columns == AUTO
+            may_be = may_be and not model._takes_ratings() and reader.takes_missing(model)
+        else:
+            may_be = state.by_name and state.kept is not None
+        return may_be and _are_entries(X)
+
+    def _are_no_table(self, X: Any) -> bool:
+        """Return whether X are rows of numbers, or texts that are learnt along with words."""
+        from kesler.data.schema.records import is_frame, is_table
+
+        with_words = self.known.are_words and texts_of(X) is not None
+        return with_words or not (is_table(X) or is_frame(X))
+
+    def close(self) -> None:
+        """Forget the first rows of words, so that no further row is kept."""
+        if self.state is not None and self.state.are_words:
+            self.state = None
 
     def read_table(self, model: Model, rows: Any) -> Table | None:
         """Return rows of a reader if they are a table; None if they are rows of numbers."""
@@ -486,6 +523,30 @@ class ColumnReader:
             cells, table.n_rows, state.schema, state.moments, None, learn=False
         )
         return entries
+
+
+def _are_entries(X: Any) -> bool:
+    """Return whether X is a mapping of names to numbers, or a list of them."""
+    if not inputs.holds_names(X):
+        return False
+    from kesler.data.schema.records import is_table
+
+    return not is_table(X)
+
+
+def warn_of_new(known: Container[str], names: Iterable[str]) -> None:
+    """Warn of a name that only later rows of measurements have, and that is not learnt."""
+    from kesler.data.schema.inference import N_ROWS
+
+    new = next((name for name in dict.fromkeys(names) if name not in known), None)
+    if new is not None:
+        warnings.warn(
+            f"{new!r} is in none of the first {N_ROWS} rows, whose numbers are the features, and "
+            "is not learnt: put a row that has it among these; in Python, columns=None learns "
+            "names that come and go",
+            MismatchWarning,
+            stacklevel=2,
+        )
 
 
 def _begins_table(model: Model, X: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,8 @@ from kesler.data.inputs import row_weights
 from kesler.data.schema.cells import plain
 from kesler.data.schema.features import Moments
 from kesler.data.schema.inference import N_ROWS, infer
-from kesler.data.schema.records import Table, concatenated
+from kesler.data.schema.measurements import schema_of_numbers
+from kesler.data.schema.records import Table, concatenated, table_of
 from kesler.data.schema.schema import Column, Schema
 from kesler.errors import KeslerError
 from kesler.learner.targets import NOTHING_SAID, Kind, Targets
@@ -27,14 +28,23 @@ MOST_LEVELS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows of a table with their targets, and sample weights or None."""
+    """Rows of a table with their targets, and sample weights or None.
+
+    Rows of numbers by name are stored as given as well, with their names in their own order.
+    """
 
     table: Table
     targets: Targets
     weights: npt.NDArray[np.float64] | None = None
+    entries: Sequence[Mapping[str, Any]] | None = None
 
     def __len__(self) -> int:
         return self.table.n_rows
+
+    @property
+    def words(self) -> list[dict[str, float]]:
+        """The rows as counts of words, without missing values."""
+        return [{n: v for n, v in entry.items() if v == v} for entry in self.entries or ()]
 
     def counted(self) -> Batch:
         """Return the rows whose weight is not 0, without weights if all are 1."""
@@ -59,15 +69,20 @@ class Batch:
             costs=np.concatenate([one.costs, two.costs]),
         )
         weights = [np.ones(len(b)) if b.weights is None else b.weights for b in (self, other)]
-        both = Batch(replace(self.table, n_rows=n_rows, columns=cells), targets, None)
+        by_name = None not in (self.entries, other.entries)
+        entries = [*(self.entries or ()), *(other.entries or ())] if by_name else None
+        both = Batch(replace(self.table, n_rows=n_rows, columns=cells), targets, None, entries)
         return replace(both, weights=np.concatenate(weights)).counted()
 
     def to_json(self) -> dict[str, Any]:
         """Return the rows as JSON can hold them."""
-        targets = self.targets
+        targets, columns = self.targets, self.table.columns.items()
+        rows: dict[str, Any] = {"cells": {name: list(map(_stored, c)) for name, c in columns}}
+        if self.entries is not None:
+            rows = {"entries": [{n: _number(v) for n, v in e.items()} for e in self.entries]}
         return {
             "n_rows": self.table.n_rows,
-            "cells": {name: list(map(_stored, c)) for name, c in self.table.columns.items()},
+            **rows,
             "indptr": targets.indptr.tolist(),
             "labels": targets.labels,
             "levels": targets.levels.tolist(),
@@ -75,6 +90,11 @@ class Batch:
             "columns": list(targets.columns),
             "weights": None if self.weights is None else self.weights.tolist(),
         }
+
+
+def _number(value: Any) -> float | None:
+    """Return a value as JSON can hold it, NaN as null."""
+    return float(value) if value == value else None
 
 
 def _stored(cell: Any) -> Any:
@@ -91,20 +111,35 @@ class TableState:
     moments : mean and squared deviations of each column of numbers.
     kept : the first rows, while there are fewer than `N_ROWS`; None afterwards.
     named : whether columns have names, not only positions.
+    by_name : whether rows are mappings of names to numbers, which are words without a schema.
     """
 
     schema: Schema = field(default_factory=Schema)
     moments: Moments = field(default_factory=dict)
     kept: tuple[Batch, ...] | None = ()
     named: bool = True
+    by_name: bool = False
+
+    @property
+    def are_words(self) -> bool:
+        """Whether rows are counts of words, so far."""
+        return self.by_name and not len(self.schema)
+
+    @property
+    def n_open(self) -> int:
+        """The number of rows that are needed before the schema is final."""
+        return 0 if self.kept is None else N_ROWS - sum(map(len, self.kept))
 
     def __deepcopy__(self, memo: Any) -> TableState:
         return self  # nothing in it changes
 
-    def inferred(self, batch: Batch, given: Mapping[str, Column]) -> Schema:
+    def inferred(self, batch: Batch, given: Mapping[str, Column], *, dense_only: bool) -> Schema:
         """Return the schema of the first rows, the last of which are those of a batch."""
         cells = concatenated([each.table for each in (*(self.kept or ()), batch)])
-        return infer({name: column[:N_ROWS] for name, column in cells.items()}, given)
+        first = {name: column[:N_ROWS] for name, column in cells.items()}
+        if self.by_name:
+            return schema_of_numbers(first, dense_only=dense_only)
+        return infer(first, given)
 
     def begun(self, schema: Schema, *, again: bool) -> TableState:
         """Return the state with this schema, before any row if `again`."""
@@ -131,6 +166,7 @@ class TableState:
             "moments": {name: list(each) for name, each in sorted(self.moments.items())},
             "kept": None if self.kept is None else [batch.to_json() for batch in self.kept],
             "named": self.named,
+            "by_name": self.by_name,
         }
 
 
@@ -152,9 +188,12 @@ def restored(stored: Any, answer: Kind, n_virtual: int) -> TableState:
         batches = None if kept is None else tuple(_batch(b, answer, n_virtual) for b in kept)
         moments = {name: _moment(each) for name, each in stored["moments"].items()}
         schema = Schema.from_json(stored["schema"])
-        if not isinstance(stored["named"], bool) or sum(map(len, batches or ())) >= N_ROWS:
+        named, by_name = stored["named"], stored.get("by_name", False)
+        if not all(isinstance(each, bool) for each in (named, by_name)):
+            raise ValueError("columns neither have names nor lack them")
+        if sum(map(len, batches or ())) >= N_ROWS:
             raise ValueError("its first rows are too many")
-        return TableState(schema, moments, batches, stored["named"])
+        return TableState(schema, moments, batches, named, by_name)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         if isinstance(error, KeslerError):
             raise
@@ -169,19 +208,30 @@ def _moment(stored: Any) -> tuple[float, float, float]:
 
 
 def _batch(stored: Any, answer: Kind, n_virtual: int) -> Batch:
-    n_rows = stored["n_rows"]
-    columns = {str(name): [plain(_cell(c)) for c in cells] for name, cells in _items(stored)}
-    if type(n_rows) is not int or any(len(cells) != n_rows for cells in columns.values()):
+    n_rows, entries = stored["n_rows"], _entries(stored.get("entries"))
+    if entries is None:
+        columns = {str(n): [plain(_cell(c)) for c in cells] for n, cells in stored["cells"].items()}
+    else:
+        columns = table_of(entries).columns if entries else {}
+    lengths = {len(cells) for cells in columns.values()}
+    if (
+        type(n_rows) is not int
+        or lengths - {n_rows}
+        or (entries is not None and len(entries) != n_rows)
+    ):
         raise ValueError("columns of different lengths")
     targets = _targets(stored, answer, n_virtual)
     if len(targets) != n_rows:
         raise ValueError(f"{len(targets)} targets of {n_rows} rows")
-    return Batch(Table(n_rows, columns), targets, row_weights(stored["weights"], n_rows))
+    weights = row_weights(stored["weights"], n_rows)
+    return Batch(Table(n_rows, columns), targets, weights, entries)
 
 
-def _items(stored: Any) -> Iterable[tuple[Any, Any]]:
-    items: Iterable[tuple[Any, Any]] = stored["cells"].items()
-    return items
+def _entries(stored: Any) -> list[dict[str, float]] | None:
+    """Return rows of numbers by name; None if there are none."""
+    if stored is None:
+        return None
+    return [{str(n): math.nan if v is None else float(v) for n, v in e.items()} for e in stored]
 
 
 def _cell(stored: Any) -> Any:

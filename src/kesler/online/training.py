@@ -8,7 +8,7 @@ again. It is therefore the same for any split of the rows into batches.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -18,20 +18,20 @@ import numpy.typing as npt
 
 from kesler.data import inputs
 from kesler.data.rows import Rows, Vocabulary
-from kesler.errors import KeslerError, MismatchWarning
+from kesler.errors import KeslerError
 from kesler.learner.combinations import require_half_life
 from kesler.learner.events import NO_PROBABILITIES
 from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import NO_TRACES
 from kesler.online.answers import Scores
 from kesler.online.contract import exclusive_trials
-from kesler.online.reader import given_columns, n_learnt, on_mismatch
+from kesler.online.reader import given_columns, n_learnt, on_mismatch, warn_of_new
 
 if TYPE_CHECKING:
     from kesler.data.schema.records import Table
     from kesler.data.schema.schema import Schema
     from kesler.online.model import Model
-    from kesler.online.table_state import Batch
+    from kesler.online.table_state import Batch, TableState
 
 _SORTED = (
     "the rows are sorted by class, and a learner of streams then predicts the last classes far too "
@@ -51,6 +51,10 @@ def blocks(
     All checks come before any change of state; new feature names are added last.
     """
     reader = model._input
+    if reader.columns.is_open(model, X):
+        given = validated_targets(model, inputs.count_rows(X), y, sample_weight, classes)
+        yield from _open_blocks(model, X, *given)
+        return
     table = reader.columns.table_of(model, X)
     if table is not None:
         given = validated_targets(model, table.n_rows, y, sample_weight, classes)
@@ -62,6 +66,7 @@ def blocks(
     n_rows = inputs.count_rows(data) if named else len(data)
     targets, weights = validated_targets(model, n_rows, y, sample_weight, classes)
     inputs.require_rated(n_rows, ratings)
+    reader.columns.close()
     with model._between_trials():  # others may add the names of events
         if named:
             data = reader.named_rows(model, X, learn=True)
@@ -128,15 +133,18 @@ def first_trial(
 ) -> tuple[int, Scores]:
     """Run the trial of one row as a batch of one; return the predicted code, and the scores."""
     reader, known = model._input, model._known_classes()
-    targets, table = model.answer.encoded([y], None, known), reader.columns.table_of_row(model, x)
+    targets, is_open = model.answer.encoded([y], None, known), reader.columns.is_open(model, x)
+    table = None if is_open else reader.columns.table_of_row(model, x)
     known.require_admissible(targets.names)
     with model._between_trials(), names_of_learnt_rows(model):
         n_known = 0 if model._learner is None else int(model._learner.n_known)
-        if table is None:
+        if table is None and not is_open:
+            reader.columns.close()
             row = reader.row(model, x, learn=True)
             trials = model._learn(row, targets, weights, keep_scores=keep_scores)
         else:
-            given = table_blocks(model, table, targets, weights)
+            of_names = _open_blocks(model, x, targets, weights)
+            given = of_names if table is None else table_blocks(model, table, targets, weights)
             (trials,) = [model._learn(*block, keep_scores=keep_scores) for block in given]
     scores = trials.scores[0, :n_known] if keep_scores else trials.scores
     return int(trials.predictions[0]), scores
@@ -152,46 +160,86 @@ def part_of(rows: Rows, targets: Targets, part: slice) -> tuple[Rows, Targets]:
 
 
 def table_blocks(
-    model: Model, table: Table, targets: Targets, weights: Any = None
+    model: Model, table: Table, targets: Targets, weights: Any = None, entries: Any = None
 ) -> Iterator[Block]:
-    """Yield blocks of rows of a table; learn the first rows again if the schema changes."""
+    """Yield blocks of rows of a table; learn the first rows again if the schema changes.
+
+    Mappings of numbers are given as `entries` as well.
+    """
     from kesler.data.schema.values import usable
     from kesler.online.table_state import Batch, TableState
 
-    reader, given = model._input, given_columns(model)
-    columns = reader.columns
-    batch = Batch(usable(table, given, on_mismatch(model)), targets, weights).counted()
+    columns, given = model._input.columns, given_columns(model)
+    rows = usable(table, given, on_mismatch(model))
+    batch = Batch(rows, targets, weights, entries).counted()
     state = columns.state or TableState(named=table.named)
     if state.kept is None:
         yield from _blocks_of(model, batch)
         return
-    kept, schema = (*state.kept, batch), state.inferred(batch, given)
-    again = schema != state.schema
-    if again:
-        model._learner = None
-        reader.begin_again()
-    columns.state = state.begun(schema, again=again)
-    for earlier in state.kept if again else ():
-        for block in _blocks_of(model, earlier):
-            model._learn(*block)
+    by_name = entries is not None
+    kept, state = (*state.kept, batch), replace(state, by_name=by_name)
+    dense_only = by_name and not model._maker.takes_sparse_rows(model.get_params(deep=False))
+    schema = state.inferred(batch, given, dense_only=dense_only)
+    if by_name and not len(schema):
+        inputs.require_entries(entries, takes_missing=False)
+    if schema != state.schema:
+        _begin_again(model, state, schema)
+    else:
+        columns.state = state.begun(schema, again=False)
     # Before they are learnt: an interrupt keeps the rows learnt by then, and the schema.
     columns.state = columns.known.with_kept(kept)
     yield from _blocks_of(model, batch)
 
 
-def _warn_of_new(schema: Schema, names: Iterable[str]) -> None:
-    """Warn of a name that only later rows of measurements have, and that is not learnt."""
-    from kesler.data.schema.inference import N_ROWS
+def _begin_again(model: Model, state: TableState, schema: Schema) -> None:
+    """Learn the first rows again, with another schema."""
+    model._learner = None
+    model._input.begin_again()
+    model._input.columns.state = state.begun(schema, again=True)
+    for earlier in state.kept or ():
+        for block in _blocks_of(model, earlier):
+            model._learn(*block)
 
-    new = next((name for name in dict.fromkeys(names) if name not in schema), None)
-    if new is not None:
-        warnings.warn(
-            f"{new!r} is in none of the first {N_ROWS} rows, whose numbers are the features, and "
-            "is not learnt: put a row that has it among these; in Python, columns=None learns "
-            "names that come and go",
-            MismatchWarning,
-            stacklevel=2,
-        )
+
+def _open_blocks(model: Model, X: Any, targets: Targets, weights: Weights) -> Iterator[Block]:
+    """Yield blocks of mappings of numbers; the first rows say whether they are measurements."""
+    from kesler.data.schema.measurements import MOST_NAMES
+    from kesler.data.schema.records import table_of
+    from kesler.data.schema.schema import Schema
+    from kesler.online.table_state import TableState
+
+    columns = model._input.columns
+    entries = [X] if isinstance(X, Mapping) else X
+    inputs.require_entries(entries, takes_missing=True)
+    if weights is not None and not weights.all():
+        counted = np.flatnonzero(weights)
+        entries, weights = [entries[i] for i in counted.tolist()], weights[counted]
+        targets = targets.take(counted)
+    state = columns.state or TableState()
+    n = min(state.n_open, len(entries))
+    if len(set[str]().union(*entries[:n])) > MOST_NAMES:
+        if len(state.schema):
+            _begin_again(model, state, Schema())
+        columns.close()
+        n = 0
+    for part in (slice(0, n), slice(n, len(entries))):
+        some = entries[part], targets[part], None if weights is None else weights[part]
+        if part.start == part.stop:
+            continue
+        if part.start < n:
+            yield from table_blocks(model, table_of(some[0]), *some[1:], entries=some[0])
+        else:
+            yield from _named_blocks(model, *some)
+
+
+def _named_blocks(
+    model: Model, entries: Sequence[Any], targets: Targets, weights: Weights
+) -> Iterator[Block]:
+    """Yield mappings of numbers as a block of rows."""
+    with model._between_trials():  # others may add the names of events
+        rows = model._input.named_rows(model, entries, learn=True)
+    model._prepared(dense=rows.dense)
+    yield rows, targets, weights
 
 
 def _measured_blocks(
@@ -214,9 +262,14 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
 
     reader = model._input
     columns, state = reader.columns, reader.columns.known
+    if state.are_words:
+        if state.kept is None:
+            columns.close()
+        yield from _named_blocks(model, batch.words, batch.targets, batch.weights)
+        return
     names = columns.measured(reader.takes_missing(model))
     if names:
-        _warn_of_new(state.schema, batch.table.columns)
+        warn_of_new(state.schema, batch.table.columns)
         table = batch.table.of_columns(set(state.schema.names))
         cells, schema = values.parse(
             table, state.schema, given_columns(model), on_mismatch(model), learn=True

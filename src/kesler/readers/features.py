@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from operator import eq
@@ -12,8 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.rows import Rows, Vocabulary
+from kesler.data.schema.inference import N_ROWS
+from kesler.data.schema.measurements import MOST_NAMES, are_measurements
 from kesler.data.sparse_rows import SparseRows
-from kesler.readers.reader import BadRow
+from kesler.errors import KeslerError, MismatchWarning
+from kesler.readers.reader import BadRow, Piece
 
 LARGEST = float(np.finfo(np.float32).max)
 MOST_UNKNOWN = 1 << 20  # names outside the vocabulary that a scanner stores
@@ -188,6 +192,87 @@ class Positions:
         """Return the rows of consecutive entries."""
         self.n_features = max(self.n_features, 1 + int(entries.indices.max(initial=-1)))
         return Rows(entries.indptr, entries.indices, entries.values, self.n_features, dense=False)
+
+
+class Density:
+    """Whether rows of a text that may leave out zeros are measurements, whose zeros are features.
+
+    Parameters
+    ----------
+    width : int or None
+        The number of features of such rows; 0 if they are none, None if the first rows say it.
+    names : Names or None
+        The names of the features; None if they are positions. No name is added once it is known
+        that rows are measurements.
+
+    Examples
+    --------
+    >>> rows = Rows.from_lists([0, 2, 1], [1, 2, 2], [5.1, 3.5, 4.9], 3)
+    >>> [(number, filled)] = Density(None, None).filled([(1, rows)])
+    >>> filled.values.tolist()
+    [0.0, 5.099999904632568, 3.5, 0.0, 0.0, 4.900000095367432]
+    """
+
+    def __init__(self, width: int | None, names: Names | None) -> None:
+        self._width, self._names = width, names
+        self._has_warned = False
+
+    def filled(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        """Yield rows with the zeros that they leave out if they are measurements.
+
+        Each piece of rows comes with anything. Pieces are read ahead until they have the first
+        rows; an error among them is raised after those before it.
+        """
+        remaining, first, fault = iter(pieces), list[Piece](), None
+        try:
+            while self._width is None and sum(len(rows) for _, rows in first) < N_ROWS:
+                first.append(next(remaining))
+        except StopIteration:
+            pass
+        except KeslerError as error:
+            fault = error
+        if self._width is None and first:
+            self._width = self._found([rows for _, rows in first])
+        for run, rows in first:
+            yield run, self._listed(rows)
+        if fault is not None:
+            raise fault
+        for run, rows in remaining:
+            yield run, self._listed(rows)
+
+    def _listed(self, rows: Rows) -> Rows:
+        if not self._width or rows.dense:
+            return rows
+        if not self._has_warned and int(rows.indices.max(initial=0)) >= self._width:
+            self._has_warned = True
+            warnings.warn(
+                f"rows name features that are in none of the first {N_ROWS} rows, whose "
+                f"{self._width} numbers are the features; they are left out: put a row that has "
+                "them among these",
+                MismatchWarning,
+                stacklevel=2,
+            )
+        return rows.with_zeros(self._width)
+
+    def _found(self, pieces: Sequence[Rows]) -> int:
+        """Return the number of features if the first rows are measurements, else 0."""
+        if pieces[0].dense or any(rows.ratings is not None for rows in pieces):
+            return 0
+        rows = Rows.concatenate(pieces)[:N_ROWS]
+        width = int(rows.indices.max(initial=-1)) + 1
+        if width > MOST_NAMES:
+            return 0
+        listed = list[list[float | None]]([None] * len(rows) for _ in range(width))
+        numbers = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
+        for row, index, value in zip(numbers, rows.indices, rows.values.tolist(), strict=True):
+            listed[index][row] = value
+        used = (cells for cells in listed if any(cell is not None for cell in cells))
+        if not are_measurements({str(i): cells for i, cells in enumerate(used)}):
+            return 0
+        if self._names is not None:
+            self._names.grow = False
+            self._names.vocabulary.forget_from(width)
+        return width
 
 
 def finite(entry: dict[Any, float]) -> dict[Any, float]:

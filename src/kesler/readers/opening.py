@@ -45,6 +45,7 @@ class Format:
         - ``names``, which number its features; without it features are positions;
         - ``fields``, for the options ``label`` and ``text``, which other formats do not take;
         - ``dialect``, for the options of CSV;
+        - ``width``, the number of features of rows that leave out zeros, if these are features;
         - ``require_labels``, whether rows must have a label.
     suffixes : tuple of str
         The suffixes of files of this format, in lower case.
@@ -223,6 +224,7 @@ def open_stream(
     escape: str | None = None,
     skip_lines: int | None = None,
     header: bool | None = None,
+    width: int | None = None,
 ) -> Stream:
     r"""Open a source of rows in any format as a stream of blocks.
 
@@ -288,6 +290,11 @@ def open_stream(
         Whether the first row of CSV names the columns. By default it does, unless `label` is a
         number and the first row holds numbers, with a `ReadingWarning`. Columns without a header
         are named by their numbers, from ``"1"``.
+    width : int, optional
+        The number of features of Vowpal Wabbit and svmlight text of measurements, whose rows then
+        list them all, with zeros; 0 for rows that do not. By default the first 50 rows say it where
+        there is no vocabulary: they are measurements if they name the same features, with real
+        values.
 
     Returns
     -------
@@ -322,8 +329,9 @@ def open_stream(
     names = Names(Vocabulary() if vocabulary is None else vocabulary, grow)
     lines = Lines(path, max_line, encoding)
     dialect = Dialect(delimiter, quote, escape, skip_lines, header)
+    width = 0 if width is None and vocabulary else width
     return Stream(
-        _reader(path, lines, format, fields, names, dialect),
+        _reader(path, lines, format, fields, names, dialect, width),
         fields.source,
         require_labels=require_labels,
         skip_bad=skip_bad,
@@ -341,7 +349,13 @@ def _split(text: str | Sequence[str] | None) -> Sequence[str]:
 
 
 def _reader(
-    path: str, lines: Lines, format: str | None, fields: Fields, names: Names, dialect: Dialect
+    path: str,
+    lines: Lines,
+    format: str | None,
+    fields: Fields,
+    names: Names,
+    dialect: Dialect,
+    width: int | None,
 ) -> Reader:
     if path.startswith(PREFIX):
         given = (format, fields.label, fields.id, lines.encoding)
@@ -369,6 +383,7 @@ def _reader(
         "path": path,
         "fields": fields,
         "names": names,
+        "width": width,
         "require_labels": fields.require_labels,
     }
     return found.open(**{name: arguments[name] for name in found.takes})

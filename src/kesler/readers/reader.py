@@ -14,6 +14,8 @@ import numpy.typing as npt
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
 
+Piece = tuple[Any, Rows]  # rows, with the run that they come from
+
 
 class BadRow(Exception):
     """An error in one row; the stream adds the location of the row and a remedy."""
@@ -161,6 +163,8 @@ class Reader:
         The names of the features; None if they are positions.
     scanning : Scanning or None
         How many rows are read at once, None if that is not possible.
+    filled : callable (iterable of (run, rows)) -> iterator of (run, rows)
+        Adds the zeros that rows of measurements leave out.
     """
 
     unit: str
@@ -169,6 +173,7 @@ class Reader:
     gather: Callable[[Sequence[Any]], Rows]
     vocabulary: Vocabulary | None = None
     scanning: Scanning | None = None
+    filled: Callable[[Iterable[Piece]], Iterator[Piece]] = iter
 
 
 class Scanning(NamedTuple):

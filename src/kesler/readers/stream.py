@@ -368,14 +368,12 @@ class Stream(Iterator[Block]):
         self.n_bad = 0
         self._to_skip = skip_rows
         admission = Admission(reader, source, require_labels, skip_bad, origins)
-        self._runs = runs(admission, block_rows, skip_rows)
+        found = (run for run in runs(admission, block_rows, skip_rows) if run.labels)
+        self._pieces = reader.filled((run, run.gather()) for run in found)
 
     def __next__(self) -> Block:
-        for run in self._runs:
+        for run, rows in self._pieces:
             self.n_bad = run.n_bad
-            if not run.labels:
-                continue
-            rows = run.gather()
             # Skipped rows are gathered too, so that features get the same numbers as in training.
             if self._to_skip:
                 self._to_skip -= len(rows)

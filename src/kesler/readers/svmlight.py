@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from kesler.data.rows import MAX_FEATURES, Rows
 from kesler.data.sparse_rows import SparseRows
-from kesler.readers.features import Positions, finite
+from kesler.readers.features import Density, Positions, finite
 from kesler.readers.lines import Lines, decode
 from kesler.readers.reader import BadRow, Example, Reader, Scanning, parse_label
 from kesler.readers.scanner import LineScanner
@@ -21,7 +21,7 @@ PAIR = re.compile(r"(?:[0-9]+|qid):\S+")
 FEATURE = re.compile(r"-?[0-9]+:")
 
 
-def svmlight_reader(lines: Lines) -> Reader:
+def svmlight_reader(lines: Lines, width: int | None) -> Reader:
     """Read svmlight (LIBSVM) text, a label and index:value pairs.
 
     Indices are used as written, whether they begin at 0 or 1. Text after ``#`` is a comment,
@@ -30,7 +30,8 @@ def svmlight_reader(lines: Lines) -> Reader:
     rows = ((number, line) for number, line in lines if line.partition(b"#")[0].strip())
     positions = Positions()
     scanning = Scanning(lines, partial(SvmlightScanner, positions))
-    return Reader("line", rows, parse_row, positions.gather, scanning=scanning)
+    filled = Density(width, None).filled
+    return Reader("line", rows, parse_row, positions.gather, None, scanning, filled)
 
 
 def begins_svmlight(line: str) -> bool:

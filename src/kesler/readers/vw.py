@@ -29,7 +29,7 @@ import numpy.typing as npt
 from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows
-from kesler.readers.features import LARGEST, MOST_UNKNOWN, Names, Renumbering, finite
+from kesler.readers.features import LARGEST, MOST_UNKNOWN, Density, Names, Renumbering, finite
 from kesler.readers.lines import BEYOND, Lines, decode, text_of
 from kesler.readers.reader import BadRow, Example, Reader, Scanning, parse_label, parse_number
 from kesler.readers.scanner import Labels, LineScanner
@@ -112,7 +112,7 @@ class NameTable:
         )
 
 
-def vw_reader(lines: Lines, names: Names) -> Reader:
+def vw_reader(lines: Lines, names: Names, width: int | None) -> Reader:
     """Read Vowpal Wabbit text, a label and named features a line.
 
     Features are named ``namespace^name``; the values of a repeated feature are added. As in Vowpal
@@ -121,7 +121,9 @@ def vw_reader(lines: Lines, names: Names) -> Reader:
     enough.
     """
     scanning = Scanning(lines, partial(VwScanner, names))
-    return Reader("line", lines.filled(), RowParser(), names.gather, names.vocabulary, scanning)
+    filled = Density(width, names).filled
+    rows = lines.filled()
+    return Reader("line", rows, RowParser(), names.gather, names.vocabulary, scanning, filled)
 
 
 def begins_vw(line: str) -> bool:

@@ -9,17 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.schema.cells import Cell
+from kesler.data.schema.schema import Column, Schema
 from kesler.data.sparse_rows import as_float32
 
 LISTED = 0.75
 """The least share of all names that rows of measurements list, on average."""
 
+MOST_NAMES = 1024
+"""The most names of measurements; the first rows of more names are not kept."""
+
 
 def are_measurements(columns: Mapping[str, Sequence[Cell]]) -> bool:
     """Return whether rows hold the same numbers each: rows of an array, and no counts of words.
 
-    They do if they list at least `LISTED` of all names and their values are not all 1; a single row
-    if its values are not those of counts.
+    They do if they list at least `LISTED` of all names, and no name has the value 1 where it is
+    listed and is missing elsewhere, as indicators are. The values must not all be 1, and those of
+    a single row not be those of counts.
 
     Parameters
     ----------
@@ -39,7 +44,30 @@ def are_measurements(columns: Mapping[str, Sequence[Cell]]) -> bool:
     n_rows = max(map(len, columns.values()), default=0)
     if n_rows == 1:
         return not all(value > 0 and value.is_integer() for value in values)
-    return len(values) >= LISTED * len(columns) * n_rows and any(value != 1 for value in values)
+    if len(values) < LISTED * len(columns) * n_rows or all(value == 1 for value in values):
+        return False
+    return not any(map(_indicates, columns.values()))
+
+
+def _indicates(cells: Sequence[Cell]) -> bool:
+    """Return whether a name is 1 where it is listed, and missing elsewhere."""
+    return all(cell is None or cell == 1 for cell in cells) and None in cells
+
+
+def schema_of_numbers(columns: Mapping[str, Sequence[Cell]], *, dense_only: bool) -> Schema:
+    """Return the schema of rows of numbers by name: no column if they are counts of words.
+
+    Parameters
+    ----------
+    columns : the cells of each name; None where a row does not list it.
+    dense_only : whether the learner takes only rows that list every feature; a single row is one.
+    """
+    n_rows = max(map(len, columns.values()), default=0)
+    if len(columns) > MOST_NAMES or not ((dense_only and n_rows == 1) or are_measurements(columns)):
+        return Schema()
+    return Schema(
+        tuple(Column(name, "number", {}, "the same numbers in most rows") for name in columns)
+    )
 
 
 def array_of_cells(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -71,6 +71,12 @@ class Table:
         """Return the table with those of its columns that have one of these names."""
         kept = {name: cells for name, cells in self.columns.items() if name in names}
         return replace(self, columns=kept)
+
+    def mappings(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows as mappings of names to the cells that are not missing."""
+        columns = self.columns.items()
+        for i in range(self.n_rows):
+            yield {name: cells[i] for name, cells in columns if cells[i] is not None}
 
     @staticmethod
     def concatenate(tables: Sequence[Table]) -> Table:
