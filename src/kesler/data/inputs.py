@@ -14,7 +14,6 @@ from kesler.data.labels import classes_of
 from kesler.data.matrices import validate_data, well_formed
 from kesler.data.ratings import Ratings
 from kesler.data.rows import MAX_FEATURES, Rows, Vocabulary
-from kesler.data.schema.entries import Entries
 from kesler.data.sparse_rows import as_float32, is_sparse
 from kesler.errors import KeslerError
 
@@ -121,14 +120,10 @@ def require_rated(n_rows: int, ratings: Ratings | None) -> None:
 
 
 def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
-    """Return rows of mappings {feature name: value}, or of the features of a table.
+    """Return rows of mappings {feature name: value}.
 
     If `learn`, new names are added to the vocabulary; otherwise they get numbers beyond it.
     """
-    if isinstance(X, Entries):
-        rows = X.rows(vocabulary, learn=learn)
-        rows.require_finite()
-        return rows
     entries = [X] if isinstance(X, Mapping) else X
     n_before = len(vocabulary)
     try:

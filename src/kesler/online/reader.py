@@ -88,7 +88,7 @@ class Reader:
         names = self.columns.measured(self.takes_missing(model))
         if not names:
             entries = self.columns.entries_to_score(model, table)
-            return self.named_rows(model, entries, learn=False)
+            return self.entry_rows(model, entries, learn=False)
         from kesler.data.schema.measurements import array_of_cells
 
         cells = self.columns.parsed(model, table)
@@ -133,6 +133,12 @@ class Reader:
         absent = math.nan if is_measured else 0.0
         takes_missing = self.takes_missing(model)
         return inputs.framed_rows(X, vocabulary, absent=absent, takes_missing=takes_missing)
+
+    def entry_rows(self, model: Model, entries: Entries, *, learn: bool) -> Rows:
+        """Return the features of a table as rows, with their features by number."""
+        rows = entries.rows(self._vocabulary(model), learn=learn)
+        rows.require_finite()
+        return rows
 
     def takes_missing(self, model: Model) -> bool:
         """Return whether values of rows that list every feature may be missing (NaN)."""

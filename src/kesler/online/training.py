@@ -297,7 +297,7 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
         )
         columns.state = replace(state, schema=schema, moments=moments)
         with model._between_trials():  # others may add the names of events
-            rows = reader.named_rows(model, entries, learn=True)
+            rows = reader.entry_rows(model, entries, learn=True)
         yield rows, batch.targets[part], weights
 
 

@@ -46,7 +46,7 @@ class Entries:
 
     def __getitem__(self, row: int) -> dict[str, float]:
         """Return the features of a row by name."""
-        ends = np.cumsum(self.counts)
+        ends = self.counts.cumsum()
         part = slice(int(ends[row] - self.counts[row]), int(ends[row]))
         names = [self.names[code] for code in self.codes[part].tolist()]
         return dict(zip(names, self.values[part].tolist(), strict=True))
@@ -59,8 +59,8 @@ class Entries:
         present = self.values != 0
         if present.all():
             return self
-        n_before = np.concatenate([[0], np.cumsum(present)])
-        ends = np.cumsum(self.counts)
+        n_before = np.concatenate([[0], present.cumsum()])
+        ends = self.counts.cumsum()
         counts = n_before[ends] - n_before[ends - self.counts]
         return Entries(counts, self.codes[present], self.values[present], self.names)
 
@@ -70,15 +70,16 @@ class Entries:
         if not parts:
             none = np.zeros(n_rows, dtype=np.int64)
             return Entries(none, none[:0], np.empty(0), [])
-        counts = np.stack([part.counts for part in parts])
-        n_before = np.cumsum(counts, axis=0) - counts + _starts(counts.sum(axis=0))
-        codes = np.empty(int(counts.sum()), dtype=np.int64)
-        values, names = np.empty(len(codes)), list[str]()
-        for part, starts in zip(parts, n_before, strict=True):
-            places = positions(starts, part.counts)
+        counts = np.array([part.counts for part in parts])
+        of_rows = counts.cumsum(axis=0)
+        starts = of_rows - counts + _starts(of_rows[-1])
+        n, names = sum(len(part.codes) for part in parts), list[str]()
+        codes, values = np.empty(n, dtype=np.int64), np.empty(n)
+        for part, begins in zip(parts, starts, strict=True):
+            places = positions(begins, part.counts)
             codes[places], values[places] = part.codes + len(names), part.values
             names += part.names
-        return Entries(counts.sum(axis=0), codes, values, names)
+        return Entries(of_rows[-1], codes, values, names)
 
     def rows(self, vocabulary: Vocabulary, *, learn: bool) -> Rows:
         """Return the rows with their features by number.
@@ -93,11 +94,11 @@ class Entries:
                 numbers[code] = known.setdefault(self.names[code], len(known))
         indices = numbers[self.codes]
         if not learn:
-            n_new = np.cumsum(indices < 0)
-            before = np.repeat(_starts_of(n_new, self.counts), self.counts)
+            n_new = (indices < 0).cumsum()
+            before = _starts_of(n_new, self.counts).repeat(self.counts)
             indices = np.where(indices < 0, len(known) + n_new - before - 1, indices)
         return Rows(
-            np.concatenate([[0], np.cumsum(self.counts)]),
+            np.concatenate([[0], self.counts.cumsum()]),
             indices.astype(np.int32),
             as_float32(self.values),
             max(len(known), 1 + int(indices.max(initial=-1))),
@@ -122,13 +123,13 @@ def positions(starts: Integers, counts: Integers) -> Integers:
     >>> positions(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
     """
-    within = np.arange(int(counts.sum())) - np.repeat(_starts(counts), counts)
-    return np.repeat(starts, counts) + within
+    shifts = (starts - _starts(counts)).repeat(counts)
+    return np.arange(len(shifts)) + shifts
 
 
 def _starts(counts: Integers) -> Integers:
     """Return how many come before each, of runs of these lengths."""
-    found: Integers = np.cumsum(counts) - counts
+    found: Integers = counts.cumsum() - counts
     return found
 
 
@@ -219,10 +220,10 @@ class Parts:
         sizes = np.array(list(map(len, self._codes)))
         counts, starts = sizes[places], _starts(sizes)[places]
         at, of_row = positions(starts.ravel(), counts.ravel()), counts.sum(axis=1)
-        scales = np.repeat(np.array(self._scales)[places.ravel()], counts.ravel())
+        scales = np.array(self._scales)[places.ravel()].repeat(counts.ravel())
         values = scales * np.fromiter(chain.from_iterable(self._values), dtype=float)[at]
         if length is not None:
-            values = np.repeat(shares(places > 0, length), of_row) * values
+            values = shares(places > 0, length).repeat(of_row) * values
         codes = np.fromiter(chain.from_iterable(self._codes), dtype=np.int64)[at]
         return Entries(of_row, codes, values, self.names).without_zeros()
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from kesler.data.schema.cells import seconds_of
 from kesler.data.schema.entries import Coder, Doubles, Entries, Grid, Part, Parts, scale_to
-from kesler.data.schema.kinds import Options
+from kesler.data.schema.kinds import KINDS, Options
 from kesler.data.schema.schema import Schema
 from kesler.data.schema.values import Values
 from kesler.data.texts import tokenize
@@ -76,8 +76,12 @@ def entries_of(
     decay : what remains of the influence of a number on the moments after another one.
     """
     after, found = dict(moments), list[Entries]()
+    of_kinds: dict[str, Values] = {kind: {} for kind in KINDS}
+    for column in schema:
+        if column.name in values:
+            of_kinds[column.kind][column.name] = values[column.name]
     for kind, length in LENGTHS.items():
-        cells = {c.name: values[c.name] for c in schema.of_kind(kind) if c.name in values}
+        cells = of_kinds.get(kind)
         if kind in GRIDS and cells:
             update = after if learn else None
             scores = [
@@ -303,18 +307,23 @@ def _of_numbers(cells: Values, scores: Sequence[Scores]) -> Grid:
     knot = np.minimum(place.astype(np.int64), len(KNOTS) - 2)
     part = place - knot
     first = np.arange(len(cells)) * (1 + len(KNOTS))
-    codes = np.stack([np.broadcast_to(first, z.shape), first + 1 + knot, first + 2 + knot], axis=2)
-    return Grid(codes, np.stack([z / CLIP, 1 - part, part], axis=2), known, names)
+    codes, values = np.empty((*z.shape, 3), dtype=np.int64), np.empty((*z.shape, 3))
+    codes[:, :, 0], codes[:, :, 1], codes[:, :, 2] = first, first + 1 + knot, first + 2 + knot
+    values[:, :, 0], values[:, :, 1], values[:, :, 2] = z / CLIP, 1 - part, part
+    return Grid(codes, values, known, names)
 
 
 def _of_dates(cells: Values, scores: Sequence[Scores]) -> Grid:
     """Return the trend, and the places of each date in the day, the week and the year."""
     names = [f"{name}@{each}" for name in map(escaped, cells) for each in ("trend", *CYCLES)]
     z, known = _grid(scores)
-    cycles = np.array([[[*map(cycles_of, column)] for column in cells.values()]])[0]
-    values = np.concatenate([(z / CLIP)[:, :, None], cycles.transpose(1, 0, 2)], axis=2)
-    codes = np.arange(len(names)).reshape(1, len(cells), -1)
-    return Grid(np.broadcast_to(codes, values.shape), values, known, names)
+    values = np.empty((*z.shape, 1 + len(CYCLES)))
+    values[:, :, 0] = z / CLIP
+    for i, column in enumerate(cells.values()):
+        values[:, i, 1:] = [*map(cycles_of, column)]
+    codes = np.empty(values.shape, dtype=np.int64)
+    codes[:] = np.arange(len(names)).reshape(len(cells), -1)
+    return Grid(codes, values, known, names)
 
 
 def _grid(scores: Sequence[Scores]) -> tuple[Doubles, npt.NDArray[np.bool_]]:

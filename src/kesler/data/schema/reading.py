@@ -161,7 +161,8 @@ def _changed(column: Column) -> Column:
 
 def _without_settled_example(column: Column) -> Column:
     """Return the column without an example of a doubt that its cells have settled."""
-    return column if any(each.n_cells for each in column.others) else replace(column, example="")
+    is_settled = column.example and not any(each.n_cells for each in column.others)
+    return replace(column, example="") if is_settled else column
 
 
 def _held_by(column: Column) -> str:

@@ -119,8 +119,15 @@ class Column:
     def counted(self, n_cells: int, n: int = 0, found: Sequence[str] = ()) -> Column:
         """Return the column with further cells, n of which it cannot hold, such as found."""
         shown = tuple(dict.fromkeys((*self.misfits, *found)))[:MOST_SHOWN]
-        n_cells, n_misfits = self.n_cells + n_cells, self.n_misfits + n
-        return replace(self, n_cells=n_cells, n_misfits=n_misfits, misfits=shown)
+        changed = {"n_cells": self.n_cells + n_cells, "n_misfits": self.n_misfits + n}
+        return self._with({**changed, "misfits": shown})
+
+    def _with(self, changed: Mapping[str, Any]) -> Column:
+        """Return the column with other counts, whose options need no check."""
+        found = object.__new__(Column)
+        for name in Column.__slots__:
+            object.__setattr__(found, name, changed.get(name, getattr(self, name)))
+        return found
 
     def counted_as(self, other: Column) -> Column:
         """Return the column with the cells that another one has counted."""

@@ -35,10 +35,10 @@ def parse(
     if learn:
         schema = with_new_columns(table, schema, given)
     values, columns = Values(), list(schema.columns)
+    reader = ColumnReader(table.first_row, on_mismatch, learn=learn)
     for i, column in enumerate(columns):
         if column.name in table.columns:
             cells = table.columns[column.name]
-            reader = ColumnReader(table.first_row, on_mismatch, learn=learn)
             values[column.name], columns[i] = reader.read(column, cells)
     return values, Schema(tuple(columns)) if learn else schema
 
