@@ -4,9 +4,13 @@ import gzip
 import inspect
 import io
 import json
+import sqlite3
 import sys
+from contextlib import closing
 
+import duckdb
 import numpy as np
+import openpyxl
 import pyarrow
 import pytest
 from pyarrow import parquet
@@ -66,6 +70,22 @@ def write_parquet(path):
     parquet.write_table(pyarrow.table({"meal": [y for y, _ in TABLE], **columns}), path)
 
 
+def write_excel(path):
+    book = openpyxl.Workbook()
+    for row in [["meal", *WORDS], *([y, *(word in row for word in WORDS)] for y, row in TABLE)]:
+        book.active.append([int(cell) if isinstance(cell, bool) else cell for cell in row])
+    book.save(path)
+
+
+def write_database(connect, path):
+    columns = ", ".join(f"{word} integer" for word in WORDS)
+    rows = ", ".join(str((y, *(int(word in row) for word in WORDS))) for y, row in TABLE)
+    with closing(connect(str(path))) as connection:
+        connection.execute(f"create table meals (meal text, {columns})")
+        connection.execute(f"insert into meals values {rows}")
+        connection.commit()
+
+
 def write_npz(path):
     with path.open("wb") as file:
         np.savez(file, X=table_of_numbers(), y=[y for y, _ in TABLE])
@@ -88,6 +108,9 @@ EXAMPLES = {
     "csv": (csv, {"label": "meal"}),
     "parquet": (write_parquet, {"label": "meal"}),
     "npz": (write_npz, {}),
+    "excel": (write_excel, {"label": "meal"}),
+    "sqlite": (lambda path: write_database(sqlite3.connect, path), {"label": "meal"}),
+    "duckdb": (lambda path: write_database(duckdb.connect, path), {"label": "meal"}),
 }
 """What returns the table as text or, given a path, writes it there; and the options it takes."""
 
@@ -284,7 +307,8 @@ def test_a_file_cut_short_is_a_sentence_that_names_it(tmp_path, name, share):
 @every
 def test_a_format_says_what_it_holds_and_what_it_takes(name):
     assert READERS[name].summary.endswith(".")
-    known = {"lines", "path", "fields", "names", "dialect", "require_labels"}
+    known = {"lines", "path", "fields", "names", "dialect", "width", "require_labels"}
+    known |= {"sheet", "sql"}
     assert set(READERS[name].takes) <= known
     assert {"lines", "path"} & set(READERS[name].takes)
     assert READERS[name].open.__annotations__["return"] in (Reader, "Reader")

@@ -291,7 +291,7 @@ def test_a_missing_file_is_a_sentence(tmp_path):
         open_stream(tmp_path / "nowhere.svm")
 
 
-@pytest.mark.parametrize("format", ["svmlight", "csv", "npz"])
+@pytest.mark.parametrize("format", ["svmlight", "csv", "json", "npz", "excel", "sqlite"])
 def test_a_directory_in_place_of_a_file_is_a_sentence(tmp_path, format):
     with pytest.raises(KeslerError, match=f"is a directory.* give a {format} file"):
         open_stream(tmp_path, format=format)

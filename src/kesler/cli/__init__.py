@@ -31,6 +31,8 @@ OPTIONS = {
     "label=...": "--label",
     "text=...": "--text",
     "id=...": "--id",
+    "sheet=...": "--sheet",
+    "sql=": "--sql ",
     "n_features_to_select=": "--features ",
     "alpha=": "--alpha ",
 }

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import (
+    Action,
+    ArgumentParser,
+    ArgumentTypeError,
+    Namespace,
+    RawDescriptionHelpFormatter,
+)
 from collections.abc import Callable
 from typing import Any
 
@@ -89,8 +95,42 @@ class Command(ArgumentParser):
         self.epilog = "\n\n".join([*tables, self.epilog or ""])
 
 
+class Source(Action):
+    """INPUT, of which a query behind the path of a database becomes the option --sql."""
+
+    def __call__(
+        self, parser: ArgumentParser, namespace: Namespace, value: Any, option: str | None = None
+    ) -> None:
+        """Set the path, and the query if there is one."""
+        from kesler.readers.opening import split_query
+
+        path, query = split_query(value)
+        setattr(namespace, self.dest, path)
+        if query is not None:
+            Query.set(parser, namespace, query)
+
+
+class Query(Action):
+    """The option --sql, which is given once."""
+
+    def __call__(
+        self, parser: ArgumentParser, namespace: Namespace, value: Any, option: str | None = None
+    ) -> None:
+        """Set the query."""
+        self.set(parser, namespace, value)
+
+    @staticmethod
+    def set(parser: ArgumentParser, namespace: Namespace, query: str) -> None:
+        """Set the query; end with a message if there is one already."""
+        if namespace.sql is not None:
+            parser.error("there are two queries: give one, behind the path or as --sql")
+        namespace.sql = query
+
+
 def _input(command: ArgumentParser) -> None:
-    command.add_argument("input", metavar="INPUT", help="source of the rows; see above")
+    command.add_argument(
+        "input", metavar="INPUT", action=Source, help="source of the rows; see above"
+    )
 
 
 def _reading(command: ArgumentParser) -> None:
@@ -139,6 +179,14 @@ def _reading(command: ArgumentParser) -> None:
         metavar="NAME",
         help="encoding of text, such as windows-1252 (default: by the byte order mark, else utf-8, "
         "else found in the text and named on standard error)",
+    )
+    add("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
+    add(
+        "--sql",
+        metavar="QUERY",
+        action=Query,
+        help="query whose rows are read from a database, which may also stand behind INPUT and a "
+        "question mark (default: all rows of its only table)",
     )
     add(
         "--delimiter",

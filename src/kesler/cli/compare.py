@@ -45,7 +45,7 @@ class Compared:
 def run(options: Namespace) -> None:
     """Compare the methods on each input, then write the output files."""
     _methods(options, dense=False, n_features=0)  # refuses unknown names before anything is read
-    of_each = [Namespace(**{**vars(options), "input": source}) for source in options.inputs]
+    of_each = [files.of_source(options, source) for source in options.inputs]
     for each in of_each:
         files.require_distinct(each, "json", "plot")
     files.require_writable(options.json)

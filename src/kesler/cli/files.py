@@ -23,7 +23,7 @@ from kesler.datasets.loaders import load
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, Line
 from kesler.readers.lines import Lines
-from kesler.readers.opening import PREFIX, format_of, has_columns, open_stream
+from kesler.readers.opening import PREFIX, format_of, has_columns, open_stream, split_query
 from kesler.readers.reader import parse_number
 from kesler.readers.stream import Block, Stream
 
@@ -31,14 +31,28 @@ if TYPE_CHECKING:
     from kesler.bounds.mistakes import MistakeBound
 
 
+READING = (
+    *("format", "label", "text", "encoding", "delimiter", "quote", "escape", "skip_lines"),
+    *("sheet", "sql"),
+)
+"""The options that are arguments of `open_stream` by the same names."""
+
+
 def reading(options: Namespace) -> dict[str, Any]:
     """Return the reading options that are given on the command line."""
-    names = ("format", "label", "text", "encoding", "delimiter", "quote", "escape", "skip_lines")
-    given = {name: getattr(options, name) for name in names}
+    given = {name: getattr(options, name) for name in READING}
     given["header"] = False if options.no_header else None
     found = {name: value for name, value in given.items() if value is not None}
     kinds = columns(options)
     return found if kinds is None else {**found, "as_table": True}
+
+
+def of_source(options: Namespace, source: str) -> Namespace:
+    """Return the options for one of several sources, which may have a query behind it."""
+    path, query = split_query(source)
+    if query is not None and options.sql is not None:
+        raise KeslerError(f"{path} has a query behind it and in --sql: give one of them")
+    return Namespace(**{**vars(options), "input": path, "sql": query or options.sql})
 
 
 def columns(options: Namespace) -> dict[str, str] | None:

@@ -21,6 +21,7 @@ from kesler.online.classifier import OnlineClassifier
 from kesler.online.loading import load
 from kesler.readers.compression import STANDARD_INPUT
 from kesler.readers.opening import has_columns
+from kesler.readers.sql import holds_duckdb, holds_sqlite
 from kesler.readers.stream import Block, Stream
 from kesler.settings.table import SETTINGS
 from kesler.updates import PARAMETERS
@@ -216,9 +217,12 @@ def _name(options: Namespace) -> str:
 def _start(source: str, n_bytes: int = START) -> str:
     """Return the length and a checksum of up to `n_bytes` at the start of a file, or nothing.
 
-    Of a folder it is that of the names of its files: new ones may be read before the others.
+    Of a folder it is that of the names of its files: new ones may be read before the others. What a
+    database begins with changes with its rows, of which nothing is noted.
     """
     path = Path(source)
+    if holds_sqlite(source) or holds_duckdb(source):
+        return ""
     if path.is_file():
         with path.open("rb") as file:
             begun = file.read(n_bytes)

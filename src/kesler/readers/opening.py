@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from kesler.readers.arrays import array_reader, npz_reader
 from kesler.readers.compression import STANDARD_INPUT, SUFFIXES, source_name
 from kesler.readers.csv_table import begins_csv, csv_reader
 from kesler.readers.dialects import Dialect
+from kesler.readers.excel import excel_reader, holds_workbook
 from kesler.readers.features import Names
 from kesler.readers.json_values import begins_json, json_reader
 from kesler.readers.jsonl import begins_jsonl, jsonl_reader
@@ -26,6 +27,7 @@ from kesler.readers.parquet_files import holds_parquet
 from kesler.readers.parquet_table import parquet_reader
 from kesler.readers.reader import Example, Reader
 from kesler.readers.records import Fields, Records, Words
+from kesler.readers.sql import duckdb_reader, holds_duckdb, holds_sqlite, sqlite_reader
 from kesler.readers.stream import Stream
 from kesler.readers.svmlight import begins_svmlight, svmlight_reader
 from kesler.readers.vw import begins_ldf, begins_vw, vw_ldf_reader, vw_reader
@@ -46,7 +48,8 @@ class Format:
         - ``fields``, for the options ``label`` and ``text``, which other formats do not take;
         - ``dialect``, for the options of CSV;
         - ``width``, the number of features of rows that leave out zeros, if these are features;
-        - ``require_labels``, whether rows must have a label.
+        - ``require_labels``, whether rows must have a label;
+        - ``sheet`` and ``sql``, for the options of these names.
     suffixes : tuple of str
         The suffixes of files of this format, in lower case.
     begins : callable (first line) -> bool, or None
@@ -112,6 +115,9 @@ READERS: dict[str, Format] = {
     "svmlight": Format(svmlight_reader, (".svmlight", ".svm", ".libsvm"), begins_svmlight),
     "csv": Format(csv_reader, (".csv", ".tsv"), begins_csv),
     "npz": Format(npz_reader, (".npz",)),
+    "excel": Format(excel_reader, (".xlsx", ".xlsm", ".xls", ".ods"), holds=holds_workbook),
+    "sqlite": Format(sqlite_reader, (".db", ".sqlite", ".sqlite3"), holds=holds_sqlite),
+    "duckdb": Format(duckdb_reader, (".duckdb",), holds=holds_duckdb),
 }
 """The formats by the names that `open_stream` and the command line take.
 
@@ -225,6 +231,8 @@ def open_stream(
     skip_lines: int | None = None,
     header: bool | None = None,
     width: int | None = None,
+    sheet: str | None = None,
+    sql: str | None = None,
 ) -> Stream:
     r"""Open a source of rows in any format as a stream of blocks.
 
@@ -295,6 +303,12 @@ def open_stream(
         list them all, with zeros; 0 for rows that do not. By default the first 50 rows say it where
         there is no vocabulary: they are measurements if they name the same features, with real
         values.
+    sheet : str, optional
+        The sheet of a workbook. By default it is the first.
+    sql : str, optional
+        The query whose rows are read from a database of SQLite or DuckDB, which may also stand
+        behind its path: ``"desk.db?select team, body from tickets"``. By default the rows are those
+        of its only table.
 
     Returns
     -------
@@ -323,15 +337,18 @@ def open_stream(
     """
     if block_rows < 1 or skip_rows < 0:
         raise KeslerError("block_rows should be at least 1 and skip_rows at least 0")
-    path = os.fsdecode(source)
+    path, query = split_query(os.fsdecode(source))
+    if query is not None and sql is not None:
+        raise KeslerError(f"{path} has a query behind it and in sql=...: give one of them")
     texts = () if as_table else _split(text)
     fields = Fields(source_name(path), label, texts, require_labels, as_table, words, id)
     names = Names(Vocabulary() if vocabulary is None else vocabulary, grow)
     lines = Lines(path, max_line, encoding)
     dialect = Dialect(delimiter, quote, escape, skip_lines, header)
     width = 0 if width is None and vocabulary else width
+    own = {"sheet": sheet, "sql": query if sql is None else sql}
     return Stream(
-        _reader(path, lines, format, fields, names, dialect, width),
+        _reader(path, lines, format, fields, names, dialect, width, own),
         fields.source,
         require_labels=require_labels,
         skip_bad=skip_bad,
@@ -340,6 +357,20 @@ def open_stream(
         block_rows=block_rows,
         share=lambda: lines.share,
     )
+
+
+def split_query(source: str) -> tuple[str, str | None]:
+    """Return the path of a database and the query behind it; others have None.
+
+    Examples
+    --------
+    >>> split_query("rows.csv")
+    ('rows.csv', None)
+    """
+    path, mark, query = source.partition("?")
+    if not mark or os.path.exists(source) or not os.path.exists(path):
+        return source, None
+    return path, query
 
 
 def _split(text: str | Sequence[str] | None) -> Sequence[str]:
@@ -356,12 +387,13 @@ def _reader(
     names: Names,
     dialect: Dialect,
     width: int | None,
+    own: Mapping[str, str | None],
 ) -> Reader:
     if path.startswith(PREFIX):
-        given = (format, fields.label, fields.id, lines.encoding)
+        given = (format, fields.label, fields.id, lines.encoding, *own.values())
         if fields.text or any(each is not None for each in given):
             raise KeslerError(
-                f"{path} needs no format, label, text, id or encoding: leave them out"
+                f"{path} needs no format, label, text, id, encoding, sheet or sql: leave them out"
             )
         return dataset_reader(path, names, fields)
     if path != STANDARD_INPUT and not os.path.exists(path):
@@ -377,6 +409,12 @@ def _reader(
             f"{fields.source} is read in a format without delimiter=..., quote=..., escape=..., "
             'skip_lines=... and header=...: leave them out, or give format="csv"'
         )
+    for option, value in own.items():
+        if value is not None and option not in found.takes:
+            raise KeslerError(
+                f"{fields.source} is read in a format without {option}=...: leave it out (it is "
+                f"for {', '.join(name for name, each in READERS.items() if option in each.takes)})"
+            )
     arguments = {
         "lines": lines,
         "dialect": dialect,
@@ -385,6 +423,7 @@ def _reader(
         "names": names,
         "width": width,
         "require_labels": fields.require_labels,
+        **own,
     }
     return found.open(**{name: arguments[name] for name in found.takes})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,8 @@ from kesler.data.sparse_rows import SparseRows
 from kesler.data.texts import presence
 from kesler.errors import KeslerError
 from kesler.readers.features import MOST_UNKNOWN, Names, Renumbering, finite
-from kesler.readers.reader import BadRow, Example
+from kesler.readers.lines import require_text
+from kesler.readers.reader import BadRow, Example, Reader
 
 DENSE = "the first record, of numbers only, makes the table dense"
 
@@ -180,6 +181,41 @@ class Records:
                 f"give it the columns of the training data (it has {listed(first)})"
             )
         return dict.fromkeys(sorted(first, key=lambda name: known.get(name, len(known))))
+
+
+def table_reader(
+    unit: str,
+    header: Sequence[str],
+    rows: Iterator[tuple[int, Sequence[Any]]],
+    fields: Fields,
+    names: Names,
+) -> Reader:
+    """Return the reader of a table of cells that have types.
+
+    Parameters
+    ----------
+    unit : str
+        The unit in which rows are counted.
+    header : sequence of str
+        The columns.
+    rows : iterator of (number, cells)
+        The rows.
+    fields : Fields
+        The roles of the columns. Numbers and dates in text fields are texts.
+    names : Names
+        Numbers the features.
+    """
+    fields.require_columns(header)
+    records, texts = Records(fields, names), [header.index(name) for name in fields.text]
+
+    def parse(row: Sequence[Any]) -> Example:
+        cells = list(row)
+        for i in texts:
+            cells[i] = cells[i] if cells[i] is None else str(cells[i])
+        require_text("".join(cell for cell in cells if isinstance(cell, str)))
+        return records.example(dict(zip(header, cells, strict=True)))
+
+    return Reader(unit, rows, parse, records.gather, names.vocabulary)
 
 
 def listed(names: Iterable[str]) -> str:

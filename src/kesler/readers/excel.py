@@ -1,0 +1,139 @@
+"""Workbooks of Excel and LibreOffice: the rows of a sheet, columns named in its first row."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+import zipfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from itertools import chain
+from typing import Any
+
+from kesler.errors import KeslerError, ReadingWarning
+from kesler.readers import workbook
+from kesler.readers.compression import start_of
+from kesler.readers.features import Names
+from kesler.readers.reader import Reader
+from kesler.readers.records import Fields, listed, table_reader
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+ZIP = b"PK\x03\x04"
+MEMBERS = {"xl/workbook.xml", "content.xml"}
+"""Files in archives that are workbooks."""
+
+
+def excel_reader(path: str, fields: Fields, names: Names, sheet: str | None) -> Reader:
+    """Read a sheet of Excel or LibreOffice, columns named in its first row.
+
+    Without ``sheet=`` it is the first sheet that is not hidden. Numbers, dates, times and truth
+    values have their types, texts such as 007 are texts, and empty cells are missing. A column
+    without a name has its letter. All rows of the sheet are in memory at once.
+    """
+    if find_spec("python_calamine") is None:
+        raise KeslerError(
+            f"reading {path} needs python-calamine: install it with pip install 'kesler[excel]'"
+        )
+    parts = _parts(path, sheet)
+    name = _name(path, next(parts), sheet)
+    rows = _rows(parts)
+    header = next((row for _, row in rows), None)
+    if header is None:
+        raise KeslerError(f"the sheet {name!r} of {path} is empty: its first row names the columns")
+    return table_reader(f"sheet {name!r}, row", header, rows, fields, names)
+
+
+def holds_workbook(path: str) -> bool:
+    """Return whether a file is a workbook, and no other archive or mail of Outlook."""
+    start = start_of(path, len(OLE))
+    if start == OLE:
+        return not path.lower().endswith(".msg")
+    return start.startswith(ZIP) and _holds_members(path)
+
+
+def _holds_members(path: str) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return not MEMBERS.isdisjoint(archive.namelist())
+    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError):
+        return False
+
+
+def _name(path: str, part: tuple[Any, ...], wanted: str | None) -> str:
+    """Return the name of the sheet that is read, and warn if others could be meant."""
+    _, names, name = part
+    if name not in names:
+        which = f" {wanted!r}" if wanted else ""
+        raise KeslerError(f"{path} has no sheet{which}: it has {listed(names)}")
+    if wanted is None and len(names) > 1:
+        warnings.warn(
+            f"{path} has the sheets {listed(names)}, of which {name!r} is read: name another with "
+            "sheet=...",
+            ReadingWarning,
+            stacklevel=2,
+        )
+    return str(name)
+
+
+def _rows(parts: Iterator[tuple[Any, ...]]) -> Iterator[tuple[int, list[Any]]]:
+    """Yield the names of columns, then the rows that are not empty, with their numbers."""
+    (_, start), header = next(parts), list[str]()
+    blocks = (enumerate(block, first_row) for _, first_row, block in parts)
+    for number, row in chain.from_iterable(blocks):
+        if all(cell is None for cell in row):
+            continue
+        if not header:
+            header = [_text(cell) or letters(start + i) for i, cell in enumerate(row)]
+            row = header
+        yield number, row
+
+
+def _text(cell: Any) -> str:
+    return "" if cell is None else str(cell).strip()
+
+
+def letters(column: int) -> str:
+    """Return what a spreadsheet calls a column, counted from 0.
+
+    Examples
+    --------
+    >>> [letters(column) for column in (0, 25, 26, 701, 702)]
+    ['A', 'Z', 'AA', 'ZZ', 'AAA']
+    """
+    rest, letter = divmod(column, 26)
+    return (letters(rest - 1) if rest else "") + chr(ord("A") + letter)
+
+
+def _parts(path: str, sheet: str | None) -> Iterator[tuple[Any, ...]]:
+    """Yield what `workbook.main` writes in its process, which ends with the iterator."""
+    given = [path] if sheet is None else [path, sheet]
+    command = [sys.executable, "-P", workbook.__file__, *given]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    nothing = subprocess.DEVNULL
+    with subprocess.Popen(
+        command, env=environment, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing
+    ) as process:
+        try:
+            yield from _received(path, process)
+        finally:
+            process.kill()
+
+
+def _received(path: str, process: subprocess.Popen[bytes]) -> Iterator[tuple[Any, ...]]:
+    assert process.stdout is not None
+    while True:
+        try:
+            part = pickle.load(process.stdout)
+        except (EOFError, pickle.UnpicklingError):
+            part = "error", f"its reader stopped with the code {process.wait()}"
+        if part[0] == "end":
+            return
+        if part[0] == "error":
+            raise KeslerError(
+                f"{path} can't be read as a workbook ({part[1]}): if it is damaged or has a "
+                "password, save it again, or save the sheet as CSV"
+            )
+        yield part
