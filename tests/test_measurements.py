@@ -244,3 +244,49 @@ def test_json_lines_and_csv_are_learnt_as_arrays_on_the_command_line(gaps, tmp_p
         assert kesler(capsys, "learn", source, *label, "--model", model).code == 0
         found = kesler(capsys, "predict", source, "--model", model)
         assert found.lines == list(map(str, expected)), name
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv of NA", "parquet", "npz"])
+def test_gaps_after_the_first_rows_are_missing_values_in_every_file(ending, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3)).astype(np.float32)
+    y = (X.sum(axis=1) > 0).astype(int)
+    X[200:][rng.random((400, 3)) < 0.1] = np.nan
+    source, label = tmp_path / f"rows.{ending.split()[0]}", ("--label", "y")
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y)
+    match ending:
+        case "npz":
+            np.savez(source, X=X, y=y)
+            label = ()
+        case "parquet":
+            frame.to_parquet(source)
+        case _:
+            frame.to_csv(source, index=False, na_rep="NA" if "NA" in ending else "")
+    model = tmp_path / "model.kesler"
+    assert kesler(capsys, "learn", source, *label, "--model", model).code == 0
+    expected = OnlineClassifier().partial_fit(X, y).end_sequence()
+    assert load(model).n_mistakes_ == expected.n_mistakes_
+    found = kesler(capsys, "predict", source, "--model", model)
+    assert found.lines == list(map(str, expected.predict(X).tolist()))
+
+
+def test_a_gap_in_the_first_row_to_predict_is_a_missing_value(tmp_path, capsys):
+    X, y = shuffled(load_iris)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(y=y)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    model = tmp_path / "model.kesler"
+    kesler(capsys, "learn", tmp_path / "rows.csv", "--label", "y", "--model", model)
+    (tmp_path / "new.csv").write_text("d,c,b,a\n1.5,,2.8,\n,,,\n")
+    rows = pd.DataFrame([[np.nan, 2.8, np.nan, 1.5], [np.nan] * 4], columns=["a", "b", "c", "d"])
+    expected = load(model).predict(rows)
+    found = kesler(capsys, "predict", tmp_path / "new.csv", "--model", model)
+    assert found.lines == list(map(str, expected.tolist()))
+
+
+def test_a_learner_that_takes_no_missing_values_refuses_the_line_with_one(tmp_path, capsys):
+    (tmp_path / "rows.csv").write_text("y,a,b\n" + "p,1.5,2\nn,2,3\n" * 40 + "p,,1\n")
+    found = kesler(
+        capsys, "learn", tmp_path / "rows.csv", "--label", "y", "--update", "pa1",
+        "--preprocessing", "none", "--model", tmp_path / "m",
+    )  # fmt: skip
+    assert found.code == 2 and "rows.csv, line 82: 'a' is missing, and this" in found.err

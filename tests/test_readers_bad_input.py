@@ -60,13 +60,13 @@ BAD_ROWS = {
     "csv, dense": (
         "rows.csv",
         "y,a,b\n1,2,3\n",
-        {"label": "y"},
+        {"label": "y", "missing": False},
         [
             ("1,2", "it has 2 fields and the header 3"),
             ("1,2,3,4", "it has 4 fields and the header 3"),
-            ("1,2,", "'b' holds None, which is no number: the first record"),
+            ("1,2,", "'b' is missing, and this learner takes no missing values"),
             ("1,x,2", "'a' holds 'x', which is no number: the first record"),
-            ("1,2,nan", "feature 'b' is nan"),
+            ("1,2,nan", "'b' is missing, and this learner takes no missing values"),
             ("1,-inf,2", "feature 'a' is -inf"),
             ("1,1e99,2", "feature 'a' is 1e\\+99"),
             (",2,3", "there is no label"),

@@ -222,7 +222,7 @@ def test_names_are_numbered_anew_where_others_join_or_leave(tmp_path, monkeypatc
     monkeypatch.setattr(lines, "SMALL", -1)
     path = write(tmp_path, "rows.vw", "1 | a b\n1 | c d\n1 | d a\n1 | e\n")
     vocabulary = Vocabulary()
-    stream = open_stream(path, vocabulary=vocabulary, block_rows=1)
+    stream = open_stream(path, vocabulary=vocabulary, width=0, block_rows=1)
     assert next(stream).rows.indices.tolist() == [0, 1]
     assert next(stream).rows.indices.tolist() == [2, 3]
     vocabulary.forget_from(2)

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from kesler.cli import files, table
-from kesler.cli.methods import Progress, begun, of_texts, resumed
+from kesler.cli.methods import Progress, begun, known_by, of_texts, resumed
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison
 from kesler.learner.combinations import require_epochs
@@ -107,8 +107,7 @@ def _opened(
     stream = files.open_input(
         options,
         {**of_texts(model, options), **progress.reading},
-        vocabulary=model.vocabulary_,
-        width=model.width_,
+        **known_by(model),
         skip_rows=n_rows if seed is None else 0,
     )
     model.name_features(stream.vocabulary)

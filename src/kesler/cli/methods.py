@@ -133,6 +133,12 @@ def progress_of(model: OnlineClassifier) -> Progress:
     return Progress(**{name: value for name, value in stored.items() if name != "method"})
 
 
+def known_by(model: OnlineClassifier) -> dict[str, Any]:
+    """Return the arguments of `open_stream` that follow from a model."""
+    missing = model._input.takes_missing(model)
+    return {"vocabulary": model.vocabulary_, "width": model.width_, "missing": missing}
+
+
 def opened_for(
     model: OnlineClassifier, options: Namespace, *, require_labels: bool, **given: Any
 ) -> Stream:
@@ -147,8 +153,7 @@ def opened_for(
     of_tables = {} if model.schema_ is None or has_no_columns else {"as_table": True}
     how = {**of_texts(model, options), **progress_of(model).reading, **reading(options)}
     how |= of_tables
-    known = {"vocabulary": model.vocabulary_, "width": model.width_, "grow": False}
-    more: dict[str, Any] = {**known, **given}
+    more: dict[str, Any] = {**known_by(model), "grow": False, **given}
     if not require_labels and options.input == "-":
         more["block_rows"] = 1
     stream = open_input(options, how, require_labels=require_labels, **more)

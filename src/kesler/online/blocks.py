@@ -50,6 +50,7 @@ def learn_rows(
         trials = model._run_trials(rows, labels, weights)
     else:
         reader.columns.close()
+        reader.require_readable(model, rows)
         with names_of_learnt_rows(model):
             rated = replace(rows, ratings=reader.numbered(model, rows.ratings, learn=True))
             targets = answer.encoded_labels(labels, model._known_classes())

@@ -81,7 +81,14 @@ class Reader:
         if table is not None:
             rows = self.table_rows(model, table)
         inputs.require_width(rows, self.width, more=True)
+        self.require_readable(model, rows)
         return replace(rows, ratings=self.numbered(model, rows.ratings, learn=False))
+
+    def require_readable(self, model: Model, rows: Rows) -> None:
+        """Raise if rows of a reader of files have missing values that the learner cannot take."""
+        if rows.dense:
+            values = rows.values.reshape(rows.shape)
+            inputs.require_values(values, takes_missing=self.takes_missing(model))
 
     def table_rows(self, model: Model, table: Table) -> Rows:
         """Return rows of a table as they are scored."""

@@ -44,7 +44,8 @@ def array_reader(X: Any, labels: Sequence[Any]) -> Reader:
 
     def parse(row: int) -> Example:
         values = X.data[X.indptr[row] : X.indptr[row + 1]] if in_sparse_rows else X[row]
-        if not np.isfinite(as_float32(values)).all():
+        odd = ~np.isfinite(as_float32(values)) & (in_sparse_rows | ~np.isnan(values))
+        if odd.any():
             raise BadRow("a value is not a finite number that float32 can hold")
         return Example(labels[row], row)
 

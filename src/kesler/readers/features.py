@@ -34,6 +34,8 @@ class Names:
     grow : bool
         True if new names are added to the vocabulary; False if they get numbers beyond it, or are
         omitted if rows are dense.
+    width : int or None, default None
+        The number of features of rows that list them all, 0 if rows do not; None if it is unknown.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Names:
 
     vocabulary: Vocabulary
     grow: bool
+    width: int | None = None
 
     def gather(self, entries: Sequence[Mapping[str, float]], *, dense: bool = False) -> Rows:
         """Return the rows of consecutive entries {name: value}."""
@@ -275,8 +278,10 @@ class Density:
         return width
 
 
-def finite(entry: dict[Any, float]) -> dict[Any, float]:
-    """Return an entry; raise BadRow if a value is NaN, infinite or too large for float32.
+def finite(entry: dict[Any, float], *, or_missing: bool = False) -> dict[Any, float]:
+    """Return an entry; raise BadRow if a value is infinite, too large for float32 or NaN.
+
+    NaN is a missing value if `or_missing`.
 
     Examples
     --------
@@ -286,7 +291,10 @@ def finite(entry: dict[Any, float]) -> dict[Any, float]:
     kesler.readers.reader.BadRow: feature 'price' is nan, not a finite number that float32 \
 can hold
     """
-    if not all(-LARGEST <= value <= LARGEST for value in entry.values()):
-        name, value = next(pair for pair in entry.items() if not -LARGEST <= pair[1] <= LARGEST)
+    if all(-LARGEST <= value <= LARGEST for value in entry.values()):
+        return entry
+    for name, value in entry.items():
+        if -LARGEST <= value <= LARGEST or (or_missing and value != value):
+            continue
         raise BadRow(f"feature {name!r} is {value}, not a finite number that float32 can hold")
     return entry

@@ -233,6 +233,7 @@ def open_stream(
     width: int | None = None,
     sheet: str | None = None,
     sql: str | None = None,
+    missing: bool = True,
 ) -> Stream:
     r"""Open a source of rows in any format as a stream of blocks.
 
@@ -309,6 +310,9 @@ def open_stream(
         The query whose rows are read from a database of SQLite or DuckDB, which may also stand
         behind its path: ``"desk.db?select team, body from tickets"``. By default the rows are those
         of its only table.
+    missing : bool, default True
+        Whether cells of tables of numbers may be missing, which are NaN in the rows. If False, such
+        a row is bad: for learners that take no missing values.
 
     Returns
     -------
@@ -341,14 +345,14 @@ def open_stream(
     if query is not None and sql is not None:
         raise KeslerError(f"{path} has a query behind it and in sql=...: give one of them")
     texts = () if as_table else _split(text)
-    fields = Fields(source_name(path), label, texts, require_labels, as_table, words, id)
-    names = Names(Vocabulary() if vocabulary is None else vocabulary, grow)
+    fields = Fields(source_name(path), label, texts, require_labels, as_table, words, id, missing)
+    width = 0 if width is None and vocabulary else width
+    names = Names(Vocabulary() if vocabulary is None else vocabulary, grow, width)
     lines = Lines(path, max_line, encoding)
     dialect = Dialect(delimiter, quote, escape, skip_lines, header)
-    width = 0 if width is None and vocabulary else width
     own = {"sheet": sheet, "sql": query if sql is None else sql}
     return Stream(
-        _reader(path, lines, format, fields, names, dialect, width, own),
+        _reader(path, lines, format, fields, names, dialect, own),
         fields.source,
         require_labels=require_labels,
         skip_bad=skip_bad,
@@ -386,7 +390,6 @@ def _reader(
     fields: Fields,
     names: Names,
     dialect: Dialect,
-    width: int | None,
     own: Mapping[str, str | None],
 ) -> Reader:
     if path.startswith(PREFIX):
@@ -421,7 +424,7 @@ def _reader(
         "path": path,
         "fields": fields,
         "names": names,
-        "width": width,
+        "width": names.width,
         "require_labels": fields.require_labels,
         **own,
     }

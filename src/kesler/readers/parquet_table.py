@@ -81,9 +81,11 @@ class Batch:
         """Set the column of the given number to an array of the table."""
         valid = _valid(array)
         if _is_numeric(array):
-            self.values[:, column] = _numbers(array)
-            self.is_there[:, column] = valid
-            self.is_plain[:] &= (np.abs(self.values[:, column]) <= LARGEST) | ~valid
+            numbers = np.where(valid, _numbers(array), np.nan)
+            self.values[:, column] = numbers
+            self.is_there[:, column] = valid | columns.is_dense
+            missing = np.isnan(numbers) & columns.takes_missing if columns.is_dense else ~valid
+            self.is_plain[:] &= (np.abs(numbers) <= LARGEST) | missing
         elif _is_text(array) and columns.takes_text:
             encoded = array.dictionary_encode()
             words = encoded.dictionary.to_pylist()
@@ -94,8 +96,8 @@ class Batch:
             self.is_there[:, column] = valid & np.array([*map(bool, words), False])[word_of]
         else:
             self.is_plain[:] &= ~valid
-        if columns.is_dense:
-            self.is_plain[:] &= valid
+            if columns.is_dense:
+                self.is_plain[:] &= valid
 
 
 def batch_of(table: Any, columns: Columns, kind: str) -> Batch:

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import nan
 from typing import Any
 
 import numpy as np
 
 from kesler.data.rows import Rows
+from kesler.data.schema.cells import is_gap
 from kesler.data.sparse_rows import SparseRows
 from kesler.data.texts import presence
 from kesler.errors import KeslerError
@@ -45,6 +47,8 @@ class Fields:
         The features of the texts of a row.
     id : str or None
         The field that identifies a row.
+    missing : bool
+        Whether numbers of a dense table may be missing.
     """
 
     source: str
@@ -54,6 +58,7 @@ class Fields:
     as_table: bool = False
     words: Words = presence
     id: str | None = None
+    missing: bool = True
 
     @property
     def required(self) -> list[str]:
@@ -136,6 +141,11 @@ class Records:
         self.columns: dict[str, None] | None = None
         self._n_gathered = 0
 
+    @property
+    def takes_missing(self) -> bool:
+        """Whether numbers may be missing."""
+        return self.columns is not None and self._fields.missing
+
     def example(self, record: dict[str, Any]) -> Example:
         """Remove the label from a record and convert the rest; the first record determines how."""
         label = record.pop(self._fields.label, None) if self._fields.label is not None else None
@@ -144,7 +154,8 @@ class Records:
             return Example(label, record, id=id)
         if self._entry is None:
             self._entry = self._settled(record)
-        return Example(label, finite(self._entry(record)), id=id)
+        entry = finite(self._entry(record), or_missing=self.takes_missing)
+        return Example(label, entry, id=id)
 
     def gather(self, entries: Sequence[Mapping[str, Any]]) -> Any:
         """Return the rows of consecutive entries, or the table of consecutive records."""
@@ -162,13 +173,16 @@ class Records:
         if not (self._same_fields and self._is_dense(first)):
             return _sparse_entry
         self.columns = self._in_order(first)
-        return partial(_dense_entry, columns=self.columns)
+        return partial(_dense_entry, columns=self.columns, missing=self.takes_missing)
 
     def _is_dense(self, first: Mapping[str, Any]) -> bool:
         # A vocabulary with indicators comes from a sparse table, which this one continues.
         known = self._names.vocabulary.indices
         goes_on_sparse = any("=" in name and name not in first for name in known)
-        is_numeric = all(isinstance(_plain(value), int | float) for value in first.values())
+        numbers = [_number_or_gap(value) for value in first.values()]
+        # A gap in the first record may be one of texts, unless a model has learnt numbers.
+        has_gap = any(number != number for number in numbers)
+        is_numeric = None not in numbers and (bool(self._names.width) or not has_gap)
         return bool(first) and is_numeric and not goes_on_sparse
 
     def _in_order(self, first: Mapping[str, Any]) -> dict[str, None]:
@@ -244,14 +258,32 @@ def _text_entry(record: Mapping[str, Any], fields: Sequence[str], words: Words) 
     return words(strings)
 
 
-def _dense_entry(record: Mapping[str, Any], columns: dict[str, None]) -> dict[str, float]:
+def _dense_entry(
+    record: Mapping[str, Any], columns: dict[str, None], missing: bool
+) -> dict[str, float]:
     odd = sorted(record.keys() ^ columns.keys())
     if odd:
         raise BadRow(f"{odd[0]!r} is not in both this record and the first one: {DENSE}")
+    entry = dict[str, float]()
     for column in columns:
-        if not isinstance(_plain(record[column]), int | float):
+        number = _number_or_gap(record[column])
+        if number is None:
             raise BadRow(f"{column!r} holds {record[column]!r}, which is no number: {DENSE}")
-    return {column: _as_float(column, _plain(record[column])) for column in columns}
+        if number != number and not missing:
+            raise BadRow(
+                f"{column!r} is missing, and this learner takes no missing values: choose "
+                'preprocessing="z-scores" or the default learner'
+            )
+        entry[column] = _as_float(column, number)
+    return entry
+
+
+def _number_or_gap(value: Any) -> float | None:
+    """Return a number, NaN for a missing cell; None if it is neither."""
+    plain = _plain(value)
+    if isinstance(plain, int | float):
+        return plain
+    return nan if plain is None or is_gap(plain) else None
 
 
 def _sparse_entry(record: Mapping[str, Any]) -> dict[str, float]:
@@ -326,7 +358,7 @@ class Columns:
         self, names: Names, records: Records, header: Sequence[str], label: str | None
     ) -> None:
         features = [column for column in header if column != label]
-        self.is_dense = records.columns is not None
+        self.is_dense, self.takes_missing = records.columns is not None, records.takes_missing
         self._columns = list(features if records.columns is None else records.columns)
         self._names = names
         self._renumbering = Renumbering(names)

@@ -112,7 +112,7 @@ class NameTable:
         )
 
 
-def vw_reader(lines: Lines, names: Names, width: int | None) -> Reader:
+def vw_reader(lines: Lines, names: Names) -> Reader:
     """Read Vowpal Wabbit text, a label and named features a line.
 
     Features are named ``namespace^name``; the values of a repeated feature are added. As in Vowpal
@@ -121,7 +121,7 @@ def vw_reader(lines: Lines, names: Names, width: int | None) -> Reader:
     enough.
     """
     scanning = Scanning(lines, partial(VwScanner, names))
-    filled = Density(width, names).filled
+    filled = Density(names.width, names).filled
     rows = lines.filled()
     return Reader("line", rows, RowParser(), names.gather, names.vocabulary, scanning, filled)
 
