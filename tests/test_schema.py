@@ -401,7 +401,7 @@ def test_cells_that_do_not_fit_are_counted_in_any_split() -> None:
         model = learnt_in_pieces(OnlineClassifier(), rows, y, [10, 61, 70, 90])
     assert len(warned) == 1
     assert model.schema_["hours"].counted_misfits == (
-        "4 of 79 cells were no number, missing: 'pending 60', 'pending 64', 'pending 75', ..."
+        "4 of 79 cells were no numbers, missing: 'pending 60', 'pending 64', 'pending 75', ..."
     )
 
 
@@ -546,7 +546,7 @@ def test_the_command_line_names_the_row_and_the_kind_that_do_not_fit(
     refused = ["--number", "size", "--on-mismatch", "raise"]
     assert main([*learn, str(tmp_path / "a.kesler"), *refused]) == 2
     said = capsys.readouterr().err
-    assert "row 70, column 'size' holds 'big'" in said
+    assert "rows.csv, line 72, column 'size' holds 'big'" in said
     assert "--on-mismatch" in said
     assert main([*learn, str(tmp_path / "c.kesler"), "--number", "size"]) == 0
     said = capsys.readouterr()

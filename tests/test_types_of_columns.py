@@ -230,7 +230,7 @@ def test_parquet_of_bytes_is_ignored_with_a_warning_that_names_the_column(tmp_pa
     found = table("amount").append_column("raw", pa.array([b"x"] * N_ROWS))
     parquet.write_table(found, path)
     learnt = kesler(capsys, "learn", path, "--label", "y", "--model", tmp_path / "m.kesler")
-    assert learnt.code == 0 and "row 0, column 'raw' holds b'x' (bytes)" in learnt.err
+    assert learnt.code == 0 and "rows.parquet, row 1, column 'raw' holds b'x' (bytes)" in learnt.err
 
 
 def test_nested_fields_have_names_in_lists_of_features(tmp_path):

@@ -93,6 +93,7 @@ def _stopped(sentence: str, code: int) -> int:
 
 def spoken(sentence: str) -> str:
     """Return a message of the library with arguments replaced by options."""
+    from kesler.cli.kinds import spoken_kinds
     from kesler.settings.table import SETTINGS
 
     for name, setting in SETTINGS.items():
@@ -100,4 +101,4 @@ def spoken(sentence: str) -> str:
             sentence = re.sub(rf"(?<![\w.(-]){name}=", f"{setting.option} ", sentence)
     for argument, option in OPTIONS.items():
         sentence = sentence.replace(argument, option)
-    return sentence
+    return spoken_kinds(sentence)

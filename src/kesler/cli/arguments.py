@@ -161,7 +161,11 @@ def _reading(command: ArgumentParser) -> None:
     for kind, what in (
         ("number", "numbers, such as 3.5, 1,200 or 7.85M"),
         ("category", "categories"),
-        ("date", "dates"),
+        (
+            "date",
+            "dates, each with its format if its cells do not tell, such as when:%%d/%%m/%%Y or "
+            "when:epoch",
+        ),
         ("ignore", "nothing to learn from"),
     ):
         add(
@@ -169,6 +173,12 @@ def _reading(command: ArgumentParser) -> None:
             metavar="NAMES",
             help=f"columns of {what}, separated by commas; implies --table",
         )
+    add(
+        "--decimal",
+        choices=(".", ","),
+        help="decimal sign of the numbers of a table (default: found in each column); implies "
+        "--table",
+    )
     add(
         "--skip-bad",
         action="store_true",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kesler.cli import files, table
+from kesler.cli.kinds import columns
 from kesler.cli.methods import chosen
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
@@ -94,7 +95,7 @@ def _methods_for(first: Block, options: Namespace) -> dict[str, Learner]:
     """Return the methods for the rows of a stream, given its first block."""
     if isinstance(first.rows, Rows):
         return _methods(options, dense=first.rows.dense, n_features=first.rows.n_features)
-    methods, kinds = _methods(options, dense=False, n_features=0), files.columns(options)
+    methods, kinds = _methods(options, dense=False, n_features=0), columns(options)
     for each in methods.values() if kinds is not None else ():
         if isinstance(each, OnlineClassifier):
             each.set_params(columns=kinds)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.cli.kinds import columns
 from kesler.data.rows import Rows
 from kesler.data.schema.inference import N_ROWS, infer
 from kesler.data.schema.measurements import are_measurements
@@ -55,18 +56,6 @@ def of_source(options: Namespace, source: str) -> Namespace:
     return Namespace(**{**vars(options), "input": path, "sql": query or options.sql})
 
 
-def columns(options: Namespace) -> dict[str, str] | None:
-    """Return the kinds of the columns that are given on the command line; None if none are."""
-    if not options.table and not any(getattr(options, kind) for kind in OPTIONS_OF_KINDS):
-        return None
-    kinds: dict[str, str] = {}
-    for kind in ("text", *OPTIONS_OF_KINDS):
-        for name in filter(None, map(str.strip, (getattr(options, kind) or "").split(","))):
-            if kinds.setdefault(name, kind) != kind:
-                raise KeslerError(f"column {name!r} is given as --{kinds[name]} and as --{kind}")
-    return kinds
-
-
 def reading_of_new(options: Namespace) -> dict[str, Any]:
     """Return the reading options for a new model: those given, and whether INPUT is a table.
 
@@ -89,6 +78,17 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     needs_kinds = any(_is_not_one_hot(column, rows.columns[column.name]) for column in schema)
     is_table = needs_kinds or _is_measured(schema, rows, of_json=_is_json(options))
     return {**found, "as_table": True} if is_table else found
+
+
+def left_out(options: Namespace, how: dict[str, Any]) -> list[str]:
+    """Return the columns of INPUT that are not learnt beside those of texts."""
+    if "as_table" in how or not can_be_read_again(options.input):
+        return []
+    rows = _first_rows(options, {name: each for name, each in how.items() if name != "text"})
+    texts = how.get("text", "text" if _is_json(options) else "").split(",")
+    names = set() if rows is None else {*rows.columns} - {how.get("label", "label")}
+    learnt = names.intersection(map(str.strip, texts))
+    return [name for name in rows.columns if name in names - learnt] if learnt else []
 
 
 def can_be_read_again(source: str) -> bool:
@@ -148,7 +148,6 @@ def _first_rows(options: Namespace, how: dict[str, Any]) -> Any:
 
 
 NOT_ONE_HOT = {"text", "date", "tags", "vector", "identifier"}
-OPTIONS_OF_KINDS = ("number", "category", "date", "ignore")
 
 
 def open_input(options: Namespace, how: dict[str, Any], **more: Any) -> Stream:

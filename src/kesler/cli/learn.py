@@ -43,12 +43,14 @@ def run(options: Namespace) -> None:
         raise KeyboardInterrupt(session.interrupted()) from None
     if not model.n_known_:
         raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")
+    model._input.columns.require_given(model)
     session.save(finished=True)
 
     print(
         f"\n{table.statement(stream, comparison)}\n\n{table.summary(comparison.results(), {}, {})}"
     )
     table.print_columns([model])
+    table.print_left_out(files.left_out(options, progress.reading))
     if model.answer.kind == "costs":
         print(f"\ncost of predictions: {total_cost(model) / model.n_trials_:,.4g} a row")
     print(f"\nmodel: {options.model} ({model.n_trials_:,} trials, {model.n_known_:,} classes)")

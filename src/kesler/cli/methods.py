@@ -12,8 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kesler.cli import spoken
 from kesler.cli.class_files import OF_FILES
-from kesler.cli.files import can_be_read_again, columns, open_input, reading, reading_of_new
+from kesler.cli.files import can_be_read_again, open_input, reading, reading_of_new
+from kesler.cli.kinds import columns
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.evaluation.named import learner_of
@@ -139,6 +141,13 @@ def known_by(model: OnlineClassifier) -> dict[str, Any]:
     return {"vocabulary": model.vocabulary_, "width": model.width_, "missing": missing}
 
 
+def report_misfits(model: OnlineClassifier) -> None:
+    """Say on standard error which cells of the rows that were scored did not fit their columns."""
+    scored = model._input.columns.scored
+    for sentence in [] if scored is None else scored.misfits:
+        print(f"kesler: {spoken(sentence)}", file=sys.stderr)
+
+
 def opened_for(
     model: OnlineClassifier, options: Namespace, *, require_labels: bool, **given: Any
 ) -> Stream:
@@ -158,6 +167,7 @@ def opened_for(
         more["block_rows"] = 1
     stream = open_input(options, how, require_labels=require_labels, **more)
     model.name_features(stream.vocabulary)
+    model._input.columns.count_scored()
     return stream
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from kesler.cli.answers import Answer, Ranking, aligned, require_format, skipped, writing
 from kesler.cli.files import require_distinct, require_writable
-from kesler.cli.methods import loaded, opened_for, warn_of_unknown
+from kesler.cli.methods import loaded, opened_for, report_misfits, warn_of_unknown
 from kesler.data.rows import Rows
 from kesler.online.blocks import assess_rows, estimates, score_rows, sets_of
 from kesler.online.classifier import OnlineClassifier
@@ -35,6 +35,7 @@ def run(options: Namespace) -> None:
             n_before = block.origins[-1].number if block.origins else n_before
         if options.skip_bad:
             write([*skipped(n_before, stream.n_rows + stream.n_bad + 1)])
+    report_misfits(model)
     if stream.n_bad:
         print(f"kesler: {stream.n_bad} bad rows of {stream.source} were skipped", file=sys.stderr)
 

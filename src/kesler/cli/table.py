@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from kesler.cli import spoken
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, Line, MethodResult
 from kesler.evaluation.methods import BASELINES
@@ -98,6 +99,15 @@ def print_columns(methods: Iterable[Any]) -> None:
     schema = next((each for each in schemas if each is not None), None)
     if schema is not None:
         print(f"\n{schema}")
+        for sentence in schema.misfits:
+            print(f"\n{spoken(sentence)}")
+
+
+def print_left_out(names: Sequence[str]) -> None:
+    """Print the columns that are not learnt since others are named as texts."""
+    if names:
+        listed = ", ".join(map(repr, names))
+        print(f"\nleft out beside the texts: {listed}; --table learns them as well")
 
 
 def statement(stream: Stream, comparison: Comparison) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.cli import files
-from kesler.cli.methods import loaded, opened_for, warn_of_unknown
+from kesler.cli.methods import loaded, opened_for, report_misfits, warn_of_unknown
 from kesler.cli.table import counted, counted_rows
 from kesler.data.labels import Label
 from kesler.data.rows import Rows, Vocabulary
@@ -43,6 +43,7 @@ def run(options: Namespace) -> None:
             scoring.score(block)
     if not scoring.n_rows:
         raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")
+    report_misfits(model)
     report = Report.of(scoring.scored(), options.n, notes=_skipped(stream))
     print(report.to_json() if options.json else report)
     if options.report is not None:

@@ -176,6 +176,7 @@ or texts
                 trials = self._run_trials(X, y, sample_weight)
         trials.warn_if_sorted(self.answer.kind)
         self._input.columns.require_given(self)
+        self._input.columns.warn_of_kinds()
         if not self.n_known_:
             weightless = not n_learnt(self)
             why = "every sample_weight is zero" if weightless else "no target names a label"

@@ -384,10 +384,12 @@ class ColumnReader:
     Attributes
     ----------
     state : the schema, the moments of numbers and the first rows; None where rows are no table.
+    scored : the columns with the cells of rows that were scored, if these are counted.
     """
 
     def __init__(self) -> None:
         self.state: TableState | None = None
+        self.scored: Schema | None = None
         self._measured: tuple[Any, list[str]] = (None, [])
 
     def measured(self, takes_missing: bool) -> list[str]:
@@ -475,11 +477,11 @@ class ColumnReader:
 
     def _text_column(self, model: Model) -> str:
         """Return the column of a text that is given alone: the only one of texts."""
-        from kesler.data.schema.schema import OF_TEXTS
+        from kesler.data.schema.schema import OF_TEXTS, OTHERS
 
         given, state = given_columns(model).values(), self.state
         known = [*given, *(state.schema if state else ())]
-        names = {column.name for column in known if column.kind == "text"}
+        names = {column.name for column in known if column.kind == "text"} - {OTHERS}
         if len(names) > 1:
             return OF_TEXTS if OF_TEXTS in names else min(names)
         return names.pop() if names else OF_TEXTS
@@ -505,17 +507,25 @@ class ColumnReader:
             )
 
     def require_given(self, model: Model) -> None:
-        """Raise if the user named a column of which no row has a cell."""
-        from kesler.data.schema.schema import NOT_LEARNT
+        """Raise if all columns are ignored, or one that the user named has no cell in any row."""
+        from kesler.data.schema.schema import NOT_LEARNT, OTHERS
 
         state = self.state
+        if state is not None:
+            state.schema.require_learnt()
         known = [] if state is None else [column.name for column in state.schema]
         for name, column in given_columns(model).items() if state else ():
-            if name not in known and column.kind not in NOT_LEARNT:
+            if name not in (*known, OTHERS) and column.kind not in NOT_LEARNT:
                 raise KeslerError(
                     f"columns={{{name!r}: {column.kind!r}}}, but no row has a cell in a column "
                     f"of this name: those with cells are {', '.join(map(repr, known))}"
                 )
+
+    def warn_of_kinds(self) -> None:
+        """Warn of columns that cannot hold most of their cells."""
+        schema = self.schema
+        for sentence in [] if schema is None else schema.wrong_kinds:
+            warnings.warn(sentence, MismatchWarning, stacklevel=3)  # of the caller of `fit`
 
     # ---- features ---------------------------------------------------------------------------
 
@@ -524,8 +534,15 @@ class ColumnReader:
         from kesler.data.schema import values
 
         given, choice = given_columns(model), on_mismatch(model)
-        usable = values.usable(table, given, choice)
-        return values.parse(usable, self.known.schema, given, choice, learn=False)[0]
+        usable, count = values.usable(table, given, choice), self.scored is not None
+        schema = self.known.schema if self.scored is None else self.scored
+        found, after = values.parse(usable, schema, given, choice, learn=False, count=count)
+        self.scored = after if count else None
+        return found
+
+    def count_scored(self) -> None:
+        """Count the cells of rows that are scored from now on, in `scored`."""
+        self.scored = None if self.state is None else self.state.schema.uncounted()
 
     def entries_to_score(self, model: Model, table: Table) -> Entries:
         """Return the features of rows that are not learnt."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
 from queue import Queue
@@ -237,10 +237,20 @@ def _run(examples: Sequence[Example], origins: list[Origin], admission: Admissio
     return Run(
         [example.label for example in examples],
         None if (weights == 1).all() else weights,
-        partial(admission.reader.gather, entries),
+        partial(_gathered, admission, entries, [origin.place for origin in origins]),
         admission.n_bad,
         origins if admission.origins else None,
     )
+
+
+def _gathered(admission: Admission, entries: Sequence[Any], places: list[int | str]) -> Any:
+    """Return entries as rows, or as a table that knows where its rows come from."""
+    rows = admission.reader.gather(entries)
+    if isinstance(rows, Rows):
+        return rows
+    from kesler.data.schema.records import Places
+
+    return replace(rows, places=Places(admission.source, admission.reader.unit, places))
 
 
 def _scanned(

@@ -10,10 +10,16 @@ from itertools import pairwise
 from typing import Any
 
 from kesler.data.schema.cells import Cell, UnfitError, is_gap
-from kesler.data.schema.date_formats import closest_formats, date_formats, example_of
+from kesler.data.schema.date_formats import (
+    closest_formats,
+    date_formats,
+    example_of,
+    moments_of,
+)
+from kesler.data.schema.dates import tidy
 from kesler.data.schema.kinds import Options, category_of, number_of
-from kesler.data.schema.numerals import Notation, closest_notation, notation
-from kesler.data.schema.schema import Column, Reading, Schema
+from kesler.data.schema.numerals import DECIMALS, Notation, closest_notation, notation
+from kesler.data.schema.schema import OTHERS, Column, Reading, Schema, named_column
 from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, units
 
 N_ROWS = 50
@@ -51,14 +57,19 @@ def column_of(name: str, cells: Sequence[Cell], given: Mapping[str, Column]) -> 
     known = [cell for cell in cells if cell is not None]
     if not known:
         return None
-    if name in given and not _is_open(given[name]):
-        return given[name]
-    if name in given:
-        return _completed(given[name], known)
-    found = _inferred(name, known)
+    named = named_column(given, name)
+    hints = {**_hints(given.get(OTHERS)), **_hints(named)}
+    if named is not None and named.kind != "any":
+        return _completed(named, known, hints) if _is_open(named) else named
+    found = _inferred(name, known, hints)
     n_missing = len(cells) - len(_stated(known) if found.kind in ("number", "date") else known)
     missing = f"{n_missing} of {len(cells)} cells missing; " if n_missing else ""
     return replace(found, reason=f"{missing}{found.reason}")
+
+
+def _hints(column: Column | None) -> Options:
+    """Return the options that hold for a column of whatever kind."""
+    return column.options if column is not None and column.kind == "any" else {}
 
 
 def _is_open(column: Column) -> bool:
@@ -72,16 +83,16 @@ def _is_open(column: Column) -> bool:
     return column.kind in needed and not any(each in column.options for each in needed[column.kind])
 
 
-def _completed(column: Column, known: list[Any]) -> Column:
+def _completed(column: Column, known: list[Any], hints: Options) -> Column:
     """Return a column with the options that are inferred from its cells."""
     texts = [cell for cell in _stated(known) if isinstance(cell, str)]
     if column.kind == "text":
         return replace(column, options=_options_of([c for c in known if isinstance(c, str)]))
     if column.kind == "number":
-        return _in_notation(column, closest_notation(texts) or Notation({}))
+        return _in_notation(column, closest_notation(texts, _decimals(hints)) or Notation({}))
     if column.kind == "date":
         written = [category_of(c, {}) for c in _stated(known) if isinstance(c, (str, int, float))]
-        return _in_formats(column, closest_formats(written), written)
+        return _in_formats(column, _formats(written, hints, named=True), written)
     lengths = [len(cell) for cell in known if isinstance(cell, list)]
     return replace(column, options={"length": lengths[0]}) if lengths else column
 
@@ -100,7 +111,19 @@ def _in_formats(column: Column, formats: Sequence[Options], texts: Sequence[str]
     return replace(column, options=formats[0], others=others, example=example)
 
 
-def _inferred(name: str, known: list[Any]) -> Column:
+def _decimals(hints: Options) -> tuple[str, ...]:
+    return (hints["decimal"],) if "decimal" in hints else DECIMALS
+
+
+def _formats(texts: list[str], hints: Options, *, named: bool = False) -> list[Options]:
+    """Return the formats of texts that are dates, only the given one if there is one."""
+    if "format" not in hints:
+        return closest_formats(texts) if named else date_formats(texts)
+    given = {option: hints[option] for option in ("format", "language") if option in hints}
+    return [given] if named or None not in moments_of([*map(tidy, texts)], given) else []
+
+
+def _inferred(name: str, known: list[Any], hints: Options) -> Column:
     """Return the column of cells that are not missing."""
     if any(isinstance(cell, list) for cell in known):
         return _of_lists(name, known)
@@ -109,11 +132,12 @@ def _inferred(name: str, known: list[Any]) -> Column:
     stated = _stated(known)
     if stated and all(isinstance(cell, datetime) for cell in stated):
         return Column(name, "date", reason="dates")
-    found = _notation_of(stated)
+    found = _notation_of(stated, _decimals(hints))
     if found is not None:
         return _of_numbers(name, stated, found)
     texts = [str(cell).strip() for cell in stated]
-    formats = date_formats(texts) if all(isinstance(cell, str) for cell in stated) else []
+    are_texts = stated and all(isinstance(cell, str) for cell in stated)
+    formats = _formats(texts, hints) if are_texts else []
     if formats:
         return _in_formats(Column(name, "date", reason="texts that are dates"), formats, texts)
     return Column(name, *_of_texts(name, [str(cell).strip() for cell in known]))
@@ -138,9 +162,9 @@ def _of_lists(name: str, known: list[Any]) -> Column:
     return Column(name, "tags", reason="lists")
 
 
-def _notation_of(cells: list[Any]) -> Notation | None:
+def _notation_of(cells: list[Any], decimals: Sequence[str]) -> Notation | None:
     """Return the notation in which all cells are numbers; None if some are not."""
-    found = notation([cell for cell in cells if isinstance(cell, str)])
+    found = notation([cell for cell in cells if isinstance(cell, str)], decimals)
     if not cells or found is None:
         return None
     try:

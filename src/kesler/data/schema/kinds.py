@@ -199,6 +199,7 @@ KINDS = {
         Kind("tags", "a list of tags", tags_of),
         Kind("identifier", "anything", nothing_of),
         Kind("ignore", "anything", nothing_of),
+        Kind("any", "anything", nothing_of, ("decimal", "format", "language")),
     )
 }
-"""The kinds by name."""
+"""The kinds by name; any is that of a column whose kind is inferred, with options given for it."""

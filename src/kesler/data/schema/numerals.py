@@ -127,7 +127,7 @@ class Notation:
     example: str = ""
 
 
-def notation(texts: Sequence[str]) -> Notation | None:
+def notation(texts: Sequence[str], decimals: Sequence[str] = DECIMALS) -> Notation | None:
     """Return the notation in which all texts are numbers; None if there is none.
 
     Where the thousands of one notation could be the fractions of the other, as in "1.234", the
@@ -143,7 +143,7 @@ def notation(texts: Sequence[str]) -> Notation | None:
     """
     unit = _common_unit(texts)
     numbers = {sign: [amount(text, sign, unit) for text in texts] for sign in DECIMALS}
-    fit = [sign for sign in DECIMALS if None not in numbers[sign]]
+    fit = [sign for sign in decimals if None not in numbers[sign]]
     if not fit:
         return None
     with_unit = {"unit": unit} if unit else {}
@@ -161,7 +161,7 @@ def notation(texts: Sequence[str]) -> Notation | None:
     return Notation(point, (comma,), example)
 
 
-def closest_notation(texts: Sequence[str]) -> Notation | None:
+def closest_notation(texts: Sequence[str], decimals: Sequence[str] = DECIMALS) -> Notation | None:
     """Return the notation in which most of the texts are numbers; None if none is one.
 
     Examples
@@ -169,10 +169,10 @@ def closest_notation(texts: Sequence[str]) -> Notation | None:
     >>> closest_notation(["1,5", "pending", "2,25"]).options
     {'decimal': ','}
     """
-    counted = [text for text in texts if notation([text]) is not None]
+    counted = [text for text in texts if notation([text], decimals) is not None]
     unit = _common_unit(counted)
-    fits = [[text for text in counted if amount(text, d, unit) is not None] for d in DECIMALS]
-    return notation(max(fits, key=len))
+    fits = [[text for text in counted if amount(text, d, unit) is not None] for d in decimals]
+    return notation(max(fits, key=len), decimals)
 
 
 def amounts(texts: Sequence[str], decimal: str = ".") -> list[float] | None:

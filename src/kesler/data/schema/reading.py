@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from warnings import warn
@@ -24,17 +24,21 @@ class ColumnReader:
 
     Parameters
     ----------
-    first_row : the number of the first row in its source.
+    place : function of the number of a row that says where it is, for messages.
     on_mismatch : "raise", or "missing": a cell that its column cannot hold is then missing.
     learn : whether the rows are learnt, so that they can rule out the options of a column.
+    count : whether cells are counted.
     """
 
-    first_row: int
+    place: Callable[[int], str]
     on_mismatch: str
     learn: bool
+    count: bool = True
 
-    def read(self, column: Column, cells: Sequence[Any]) -> tuple[list[Any], Column]:
-        """Return the parsed cells, and the column after them.
+    def read(
+        self, column: Column, cells: Sequence[Any], start: int = 0
+    ) -> tuple[list[Any], Column]:
+        """Return the parsed cells, and the column after them, of rows from a number on.
 
         From the first cell on that only other options can read, the column has these.
 
@@ -48,33 +52,34 @@ class ColumnReader:
             others, row = _followed(column, cells, found, odd)
             column, found = replace(column, others=others), found[:row]
             odd = {at: what for at, what in odd.items() if at < row}
-        self._report(column, odd)
-        n_cells = len(found) - cells[: len(found)].count(None)
-        column = column.counted(n_cells, len(odd), [*odd.values()])
-        if len(found) == len(cells):
+        self._report(column, odd, start)
+        if self.count:
+            n_cells = len(found) - cells[: len(found)].count(None)
+            column = column.counted(n_cells, len(odd), [*odd.values()])
+        n = len(found)
+        if n == len(cells):
             return found, _without_settled_example(column)
-        rest = replace(self, first_row=self.first_row + len(found))
-        rest._warn_of_change(column, cells[len(found)])
-        more, column = rest.read(_changed(column), cells[len(found) :])
+        self._warn_of_change(column, cells[n], self.place(start + n))
+        more, column = self.read(_changed(column), cells[n:], start + n)
         return [*found, *more], column
 
-    def _report(self, column: Column, odd: Odd) -> None:
+    def _report(self, column: Column, odd: Odd, start: int) -> None:
         """Raise an error for the first cell that does not fit, or warn of the first of all."""
         if odd:
             row, what = next(iter(odd.items()))
-            place = column.name, self.first_row + row, _held_by(column), what
+            said = self.place(start + row), column.name, _held_by(column), what
             if self.on_mismatch == "raise":
-                raise mismatch(*place)
+                raise mismatch(*said)
             if not column.n_misfits:
-                warn_of(*place)
+                warn_of(*said)
 
-    def _warn_of_change(self, column: Column, cell: Any) -> None:
+    def _warn_of_change(self, column: Column, cell: Any, place: str) -> None:
         """Warn that a column has other options from a cell on, if earlier cells were others."""
         after = _changed(column)
         if n := column.others[0].n_cells:
             cells = f"{n:,} cell before was" if n == 1 else f"{n:,} cells before were"
             warn(
-                f"row {self.first_row}, column {column.name!r} holds {short(cell)}, so that it "
+                f"{place}, column {column.name!r} holds {short(cell)}, so that it "
                 f"holds {_held_by(after)}, not {_held_by(column)}: from here on it is read so, and "
                 f"{cells} learnt as another value; to learn all cells so, name it: {after.remedy}",
                 MismatchWarning,
@@ -177,20 +182,20 @@ def _held_by(column: Column) -> str:
     return what
 
 
-def warn_of(name: str, row: int, what: str, found: str) -> None:
+def warn_of(place: str, name: str, what: str, found: str) -> None:
     """Warn of a cell that counts as missing."""
     warn(
-        f"row {row}, column {name!r} holds {found}, but the column holds {what} in each row: "
+        f"{place}, column {name!r} holds {found}, but the column holds {what} in each row: "
         'such cells count as missing; on_mismatch="raise" refuses them',
         MismatchWarning,
         stacklevel=2,
     )
 
 
-def mismatch(name: str, row: int, what: str, found: str) -> KeslerError:
+def mismatch(place: str, name: str, what: str, found: str) -> KeslerError:
     """Return the error for a cell that its column cannot hold."""
     return KeslerError(
-        f"row {row}, column {name!r} holds {found}, but the column holds {what} in each row: "
+        f"{place}, column {name!r} holds {found}, but the column holds {what} in each row: "
         'correct the cell, set on_mismatch="missing" so that such cells count as missing, or name '
-        f'another kind with columns={{{name!r}: "category"}} or "ignore"'
+        f'another kind with columns={{{name!r}: "category"}} or columns={{{name!r}: "ignore"}}'
     )

@@ -27,6 +27,23 @@ class Unfit:
 
 
 @dataclass(frozen=True, slots=True)
+class Places:
+    """Where rows come from.
+
+    Parameters
+    ----------
+    source, unit : str
+        The name of a file, and what its rows are counted in, such as lines.
+    numbers : list of int or str
+        The place of each row, as in messages.
+    """
+
+    source: str
+    unit: str
+    numbers: list[int | str]
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Columns of plain cells, all of one length.
 
@@ -40,12 +57,15 @@ class Table:
         Whether the names of columns are the user's, not those of the positions in an array.
     first_row : int
         The number of the first row in its source, for messages.
+    places : Places or None
+        Where the rows come from, if it is no object of Python.
     """
 
     n_rows: int
     columns: dict[str, list[Any]]
     named: bool = True
     first_row: int = 0
+    places: Places | None = None
 
     def __len__(self) -> int:
         return self.n_rows
@@ -59,13 +79,24 @@ class Table:
         """Return a slice of the rows."""
         taken = range(*rows.indices(self.n_rows))
         columns = {name: cells[rows] for name, cells in self.columns.items()}
-        return Table(len(taken), columns, self.named, self.first_row + taken.start)
+        first, places = self.first_row + taken.start, self._places_of(taken)
+        return Table(len(taken), columns, self.named, first, places)
+
+    def _places_of(self, rows: Iterable[int]) -> Places | None:
+        known = self.places
+        return known and replace(known, numbers=[known.numbers[row] for row in rows])
+
+    def place(self, row: int) -> str:
+        """Return where a row is, as messages say it."""
+        if self.places is None:
+            return f"row {self.first_row + row}"
+        return f"{self.places.source}, {self.places.unit} {self.places.numbers[row]}"
 
     def take(self, numbers: Iterable[int]) -> Table:
         """Return the rows of these numbers."""
         rows = [int(number) for number in numbers]
         columns = {name: [cells[i] for i in rows] for name, cells in self.columns.items()}
-        return Table(len(rows), columns, self.named)
+        return Table(len(rows), columns, self.named, places=self._places_of(rows))
 
     def of_columns(self, names: set[str]) -> Table:
         """Return the table with those of its columns that have one of these names."""
@@ -82,7 +113,9 @@ class Table:
     def concatenate(tables: Sequence[Table]) -> Table:
         """Return the rows of all tables, at least one."""
         first, n_rows = tables[0], sum(map(len, tables))
-        return Table(n_rows, concatenated(tables), first.named, first.first_row)
+        found = [table.places.numbers for table in tables if table.places is not None]
+        places = first.places and replace(first.places, numbers=[*chain.from_iterable(found)])
+        return Table(n_rows, concatenated(tables), first.named, first.first_row, places)
 
 
 def concatenated(tables: Sequence[Table]) -> dict[str, list[Cell]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -17,6 +18,8 @@ from kesler.errors import KeslerError
 OF_ARRAY = "x"  # columns of arrays are x0, x1 and so on
 OF_TEXTS = "text"  # the column of a list of texts
 NOT_LEARNT = ("identifier", "ignore")
+NAMED_KINDS = ", ".join(kind for kind in KINDS if kind != "any")
+OTHERS = "*"  # all columns that are not named
 MOST_SHOWN = 3  # cells that a column cannot hold
 
 
@@ -83,7 +86,7 @@ class Column:
         if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise KeslerError(
                 f"column {self.name!r} cannot be of the kind {short(self.kind)}: choose one of "
-                f"{', '.join(KINDS)}"
+                f"{NAMED_KINDS}"
             )
         for option, value in self.options.items():
             if option not in KINDS[self.kind].options or not _holds(option, value):
@@ -141,8 +144,8 @@ class Column:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the column can hold less than half of its cells."""
-        return 2 * self.n_misfits > self.n_cells
+        """Whether the column can hold no more than half of its cells."""
+        return self.n_misfits > 0 and 2 * self.n_misfits >= self.n_cells
 
     @property
     def counted_misfits(self) -> str:
@@ -151,15 +154,27 @@ class Column:
         Examples
         --------
         >>> Column("len", "number").counted(20_000, 4, ["'pending'"]).counted_misfits
-        "4 of 20,000 cells were no number, missing: 'pending', ..."
+        "4 of 20,000 cells were no numbers, missing: 'pending', ..."
         """
         if not self.n_misfits:
             return ""
-        what = self.parser.what.removeprefix("a ")
-        were = "was" if self.n_misfits == 1 else "were"
+        is_one, what = self.n_misfits == 1, self.parser.what.removeprefix("a ")
+        were = "was" if is_one else "were"
+        what = what if is_one else re.sub(r"^\w+", r"\g<0>s", what)
         more = ", ..." if self.n_misfits > len(self.misfits) else ""
         cells = f"{self.n_misfits:,} of {self.n_cells:,} cells {were} no {what}, missing"
         return f"{cells}: {', '.join(self.misfits)}{more}"
+
+    @property
+    def said_misfits(self) -> str:
+        """What the column could not hold, as a sentence."""
+        advice = f"columns={{{self.name!r}: 'category'}}"
+        wrong = f"; as it seems to be of another kind, name it: {advice}" if self.is_wrong else ""
+        return f"column {self.name!r}: {self.counted_misfits}{wrong}"
+
+    def uncounted(self) -> Column:
+        """Return the column before it has counted any cell."""
+        return self._with({"n_cells": 0, "n_misfits": 0, "misfits": ()})
 
     @property
     def remedy(self) -> str:
@@ -245,6 +260,36 @@ class Schema:
         """Return the schema with the cells that the columns of an earlier one have counted."""
         known = {column.name: column for column in earlier}
         return Schema(tuple(c.counted_as(known[c.name]) if c.name in known else c for c in self))
+
+    def uncounted(self) -> Schema:
+        """Return the schema whose columns have counted no cells."""
+        return Schema(tuple(column.uncounted() for column in self.columns))
+
+    @property
+    def misfits(self) -> list[str]:
+        """What the columns could not hold, a sentence for each; and how to name another kind.
+
+        Examples
+        --------
+        >>> Schema((Column("zip", "number").counted(9, 5, ["'K1A'"]),)).misfits
+        ["column 'zip': 5 of 9 cells were no numbers, missing: 'K1A', ...; as it seems to be of \
+another kind, name it: columns={'zip': 'category'}"]
+        """
+        return [column.said_misfits for column in self.columns if column.n_misfits]
+
+    @property
+    def wrong_kinds(self) -> list[str]:
+        """Those of the `misfits` that are of columns which can hold no more than half of them."""
+        return [column.said_misfits for column in self.columns if column.is_wrong]
+
+    def require_learnt(self) -> None:
+        """Raise if all columns are ignored."""
+        if self.columns and all(column.kind in NOT_LEARNT for column in self.columns):
+            listed = "; ".join(f"{c.name!r}: {c.kind}, {c.reason}" for c in self.columns)
+            raise KeslerError(
+                f"all columns are ignored, so that there is nothing to learn from ({listed}): name "
+                f"the kind of one, as in columns={{{self.columns[0].name!r}: 'category'}}"
+            )
 
     @property
     def names(self) -> list[str]:
@@ -337,6 +382,8 @@ def _doubt_of_json(column: Column, entries: Mapping[str, Any]) -> dict[str, Any]
 def given_columns(columns: Any) -> dict[str, Column]:
     """Return the columns that a user names: ``{"body": "text"}``, or with options a mapping.
 
+    The name "*" stands for all others; the kind is inferred where there are only options.
+
     Raises
     ------
     KeslerError
@@ -350,7 +397,7 @@ def given_columns(columns: Any) -> dict[str, Column]:
     if not isinstance(columns, Mapping):
         raise KeslerError(
             f'columns={short(columns)}: give "auto", None, or a mapping of names of columns to '
-            f'kinds, such as {{"body": "text"}}; the kinds are {", ".join(KINDS)}'
+            f'kinds, such as {{"body": "text"}}; the kinds are {NAMED_KINDS}'
         )
     return {name: _given(name, value) for name, value in columns.items()}
 
@@ -364,4 +411,10 @@ def _given(name: Any, value: Any) -> Column:
     if not isinstance(value, Mapping):
         return Column(name, value)
     options = _tuples({key: each for key, each in value.items() if key != "kind"})
-    return Column(name, value.get("kind", ""), options)
+    return Column(name, value.get("kind", "any"), options)
+
+
+def named_column(given: Mapping[str, Column], name: str) -> Column | None:
+    """Return what a user said of a column, or of all others; None if nothing."""
+    found = given.get(name, given.get(OTHERS))
+    return found and replace(found, name=name)

@@ -9,15 +9,21 @@ from typing import Any
 from kesler.data.schema.inference import column_of
 from kesler.data.schema.reading import ColumnReader, mismatch, warn_of
 from kesler.data.schema.records import Table, Unfit
-from kesler.data.schema.schema import Column, Schema
+from kesler.data.schema.schema import NOT_LEARNT, Column, Schema, named_column
 
 Values = dict[str, list[Any]]
 
 
 def parse(
-    table: Table, schema: Schema, given: Mapping[str, Column], on_mismatch: str, *, learn: bool
+    table: Table,
+    schema: Schema,
+    given: Mapping[str, Column],
+    on_mismatch: str,
+    *,
+    learn: bool,
+    count: bool = True,
 ) -> tuple[Values, Schema]:
-    """Return the parsed cells of each column of the schema, and the schema with new columns.
+    """Return the parsed cells of each column of the schema, and the schema after them.
 
     Parameters
     ----------
@@ -26,6 +32,7 @@ def parse(
     given : the columns that the user named.
     on_mismatch : "raise", or "missing": a cell that its column cannot hold is then missing.
     learn : whether new columns are added, each inferred from its first cell.
+    count : whether the columns count their cells.
 
     Raises
     ------
@@ -35,12 +42,12 @@ def parse(
     if learn:
         schema = with_new_columns(table, schema, given)
     values, columns = Values(), list(schema.columns)
-    reader = ColumnReader(table.first_row, on_mismatch, learn=learn)
+    reader = ColumnReader(table.place, on_mismatch, learn, count)
     for i, column in enumerate(columns):
         if column.name in table.columns:
             cells = table.columns[column.name]
             values[column.name], columns[i] = reader.read(column, cells)
-    return values, Schema(tuple(columns)) if learn else schema
+    return values, Schema(tuple(columns)) if count else schema
 
 
 def with_new_columns(table: Table, schema: Schema, given: Mapping[str, Column]) -> Schema:
@@ -71,11 +78,12 @@ def usable(table: Table, given: Mapping[str, Column], on_mismatch: str) -> Table
             columns[name] = cells
             continue
         row = next(row for row, cell in enumerate(cells) if isinstance(cell, Unfit))
-        ignored = name in given and given[name].kind in ("identifier", "ignore")
+        named = named_column(given, name)
+        ignored = named is not None and named.kind in NOT_LEARNT
         what = "a text, a number, a date or a list of texts or numbers"
         if on_mismatch == "raise" and not ignored:
-            raise mismatch(name, table.first_row + row, what, cells[row].what)
+            raise mismatch(table.place(row), name, what, cells[row].what)
         if not ignored:
-            warn_of(name, table.first_row + row, what, cells[row].what)
+            warn_of(table.place(row), name, what, cells[row].what)
         columns[name] = [None if isinstance(c, Unfit) else c for c in cells]
     return replace(table, columns=columns)

@@ -1,0 +1,266 @@
+"""Cells that do not fit their columns: where they are, how many, and the options that help."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kesler import OnlineClassifier, load
+from kesler.cli import main, spoken
+from kesler.errors import KeslerError, MismatchWarning
+
+Said = tuple[int, str, str]
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> Any:
+    """Return a function that runs a command in the folder of the test."""
+    monkeypatch.chdir(tmp_path)
+
+    def kesler(*arguments: str) -> Said:
+        code = main(arguments)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return kesler
+
+
+def write(path: str, header: str, rows: list[str]) -> None:
+    Path(path).write_text("\n".join([header, *rows]) + "\n")
+
+
+def amounts(n: int, odd: dict[int, str]) -> list[str]:
+    """Return rows of a size, a text of several words and a class, with odd sizes in some rows."""
+    return [f"{odd.get(i, f'{i * 37 % 100}.5')},message number {i},{'ab'[i % 2]}" for i in range(n)]
+
+
+ODD = {90: "pending", 95: "broken", 110: "pending"}
+
+
+def test_the_command_line_names_file_line_and_option(run: Any) -> None:
+    write("sizes.csv", "size,note,kind", amounts(120, ODD))
+    learn = "learn", "sizes.csv", "--label", "kind", "--model"
+    code, out, err = run(*learn, "a.kesler")
+    assert code == 0
+    assert "sizes.csv, line 92, column 'size' holds 'pending'" in err  # the header is line 1
+    assert "such cells count as missing; --on-mismatch" in err
+    assert err.count("kesler:") == 1  # the others are counted
+    sentence = "column 'size': 3 of 120 cells were no numbers, missing: 'pending', 'broken'"
+    assert sentence in out
+    code, _, err = run(*learn, "b.kesler", "--on-mismatch", "raise")
+    assert code == 2
+    assert "sizes.csv, line 92, column 'size' holds 'pending'" in err
+    assert "--category size or --ignore size" in err
+
+
+def test_lines_of_files_are_right_behind_bad_and_long_rows(run: Any) -> None:
+    rows = amounts(120, ODD)
+    rows[3] = '3.5,"a text\nof two lines",a'
+    rows[10] = "1,2,3,4,5"  # too many
+    write("sizes.csv", "size,note,kind", rows)
+    code, _, err = run(
+        *("learn", "sizes.csv", "--label", "kind", "--model", "a.kesler"),
+        *("--skip-bad", "--number", "size", "--text", "note"),
+    )
+    assert code == 0
+    assert "sizes.csv, line 93, column 'size' holds 'pending'" in err
+
+
+@pytest.mark.parametrize("command", ["predict", "test"])
+def test_other_commands_report_what_does_not_fit(run: Any, command: str) -> None:
+    write("sizes.csv", "size,note,kind", amounts(120, {}))
+    write("new.csv", "size,note,kind", amounts(70, {5: "soon", 66: "late"}))
+    assert run("learn", "sizes.csv", "--label", "kind", "--model", "a.kesler")[0] == 0
+    before = Path("a.kesler").read_bytes()
+    named = ["a.kesler", "new.csv"] if command == "test" else ["new.csv", "--model", "a.kesler"]
+    code, _, err = run(command, *named)
+    assert code == 0
+    assert "new.csv, line 7, column 'size' holds 'soon'" in err
+    assert "column 'size': 2 of 70 cells were no numbers, missing: 'soon', 'late'" in err
+    assert err.count("column 'size'") == 2
+    assert Path("a.kesler").read_bytes() == before
+
+
+def postcodes(n: int) -> list[str]:
+    """Return rows whose postcodes are of Canada from the middle on."""
+    codes = [f"{10000 + 37 * i}" if i < n // 2 else f"K{i % 9}A {i % 9}B6" for i in range(n)]
+    return [f"{code},parcel number {i} on its way,{'ab'[i % 2]}" for i, code in enumerate(codes)]
+
+
+def test_a_column_most_of_which_does_not_fit_is_of_another_kind(run: Any) -> None:
+    write("zip.csv", "zip,note,kind", postcodes(140))
+    code, out, _ = run("learn", "zip.csv", "--label", "kind", "--model", "a.kesler")
+    assert code == 0 and "140 trials" in out
+    assert "70 of 140 cells were no numbers" in out and "name it: --category zip" in out
+    model = load("a.kesler")
+    assert model.schema_["zip"].n_cells == 140
+    code, out, _ = run(
+        *("learn", "zip.csv", "--label", "kind", "--model", "b.kesler", "--category", "zip")
+    )
+    assert code == 0 and "no numbers" not in out
+    rows = [{"zip": row.split(",")[0], "kind": row[-1]} for row in postcodes(140)]
+    y = [row.pop("kind") for row in rows]
+    with pytest.warns(MismatchWarning) as warned:
+        OnlineClassifier().fit(rows, y)
+    assert "columns={'zip': 'category'}" in str(warned[-1].message)
+
+
+def test_words_for_missing_do_not_end_a_run(run: Any) -> None:
+    write("gaps.csv", "size,note,kind", amounts(120, {0: "?", 60: "n/a", 100: "-"}))
+    for options in ([], ["--skip-bad"], ["--number", "size", "--text", "note"]):
+        Path("a.kesler").unlink(missing_ok=True)
+        code, out, err = run(
+            *("learn", "gaps.csv", "--label", "kind", "--model", "a.kesler", *options)
+        )
+        assert (code, err) == (0, "") and "120 trials" in out
+        assert load("a.kesler").schema_["size"].n_misfits == 0
+
+
+def test_ignored_columns_are_listed_and_one_must_be_left(run: Any) -> None:
+    write("ids.csv", "id,code,kind", [f"{i},X{i:05},{'ab'[i % 2]}" for i in range(80)])
+    code, _, err = run("learn", "ids.csv", "--label", "kind", "--model", "a.kesler", "--table")
+    assert code == 2 and not Path("a.kesler").exists()
+    assert "all columns are ignored" in err and "whole numbers, all different" in err
+    assert "--category id" in err
+    with pytest.raises(KeslerError, match=r"all columns are ignored.*columns={'id': 'category'}"):
+        OnlineClassifier(columns={}).fit([{"id": i} for i in range(60)], ["a", "b"] * 30)
+    code, out, _ = run(
+        *("learn", "ids.csv", "--label", "kind", "--model", "a.kesler", "--category", "code")
+    )
+    assert code == 0 and "id      identifier  whole numbers, all different; ignored" in out
+
+
+def test_columns_beside_texts_are_listed(run: Any) -> None:
+    write("notes.csv", "size,note,kind", amounts(60, {}))
+    code, out, _ = run(
+        *("learn", "notes.csv", "--label", "kind", "--text", "note", "--model", "a.kesler")
+    )
+    assert code == 0 and "left out beside the texts: 'size'; --table learns them as well" in out
+    lines = [f'{{"text": "message {i}", "size": {i}, "label": "{"ab"[i % 2]}"}}' for i in range(60)]
+    Path("notes.jsonl").write_text("\n".join(lines))
+    code, out, _ = run("learn", "notes.jsonl", "--text", "text", "--model", "b.kesler")
+    assert code == 0 and "left out beside the texts: 'size'" in out
+
+
+# ---- options -----------------------------------------------------------------------------------
+
+
+def test_dates_are_named_with_their_formats(run: Any) -> None:
+    rng, start = random.Random(1), datetime(2025, 1, 1)
+    moments = [start + timedelta(minutes=rng.randrange(500_000)) for _ in range(80)]
+    forms = '{0:%d/%m/%Y %H:%M};"{0:%b %d, %Y}";{1:.0f};{0.day}. Mai {0.year};{2}'
+    rows = [forms.format(m, m.timestamp(), "ab"[i % 2]) for i, m in enumerate(moments)]
+    write("dates.csv", "due;at;epoch;mai;kind", rows)
+    named = "due:%d/%m/%Y,at:%b %d, %Y,epoch:epoch,mai:%d. %B %Y:de"
+    code, _, err = run(
+        *("learn", "dates.csv", "--label", "kind", "--model", "a.kesler", "--date", named)
+    )
+    assert (code, err) == (0, "")
+    kinds = {c.name: (c.kind, dict(c.options), c.n_misfits) for c in load("a.kesler").schema_}
+    assert kinds == {
+        "due": ("date", {"format": "%d/%m/%Y"}, 0),
+        "at": ("date", {"format": "%b %d, %Y"}, 0),
+        "epoch": ("date", {"format": "epoch"}, 0),
+        "mai": ("date", {"format": "%d. %B %Y", "language": "de"}, 0),
+    }
+    code, _, err = run(
+        *("learn", "dates.csv", "--label", "kind", "--model", "b.kesler", "--date", "due:%Q")
+    )
+    assert code == 2 and "'format'" in err
+
+
+def test_the_decimal_sign_of_a_table_is_named(run: Any) -> None:
+    rows = [f"{i % 9 + 1}.{100 + i};{i};{'ab'[i % 2]}" for i in range(80)]
+    write("sums.csv", "sum;size;kind", rows)
+    learn = "learn", "sums.csv", "--label", "kind", "--model"
+    for sign, options in (("a", []), (",", ["--decimal", ","]), (".", ["--decimal", "."])):
+        Path("a.kesler").unlink(missing_ok=True)
+        assert run(*learn, "a.kesler", *options, "--table")[0] == 0
+        column = load("a.kesler").schema_["sum"]
+        assert column.options.get("decimal", ".") == ("," if sign == "," else ".")
+        _, mean, _ = load("a.kesler")._input.columns.known.moments.get("sum", (0, 0, 0))
+        if mean:
+            assert (mean > 1000) == (sign == ",")
+    row = {"sum": "1.234", "size": "5"}
+    python = OnlineClassifier(columns={"*": {"decimal": ","}})
+    python.fit([row, {"sum": "2.345", "size": "6"}], ["a", "b"])
+    assert python.schema_ is not None and python.schema_["sum"].options == {"decimal": ","}
+
+
+def test_all_other_columns_are_named_by_a_star() -> None:
+    rows = [{"note": f"text {i}", "size": i, "colour": "red"} for i in range(60)]
+    model = OnlineClassifier(columns={"note": "text", "*": "ignore"}).fit(rows, ["a", "b"] * 30)
+    assert model.schema_ is not None
+    assert {c.name: c.kind for c in model.schema_} == {
+        "note": "text",
+        "size": "ignore",
+        "colour": "ignore",
+    }
+
+
+def test_options_without_a_kind_leave_it_to_the_cells() -> None:
+    rows = [{"when": f"01/{1 + i % 12:02}/2024", "sum": f"{i}.500"} for i in range(1, 61)]
+    columns = {"when": {"format": "%d/%m/%Y"}, "sum": {"decimal": ","}}
+    model = OnlineClassifier(columns=columns).fit(rows, ["a", "b"] * 30)
+    assert model.schema_ is not None
+    assert [(c.kind, dict(c.options)) for c in model.schema_] == [
+        ("date", {"format": "%d/%m/%Y"}),
+        ("number", {"decimal": ","}),
+    ]
+    for name, odd in (("when", "%Y.%m.%d"), ("sum", ";")):
+        given = {name: {"format" if name == "when" else "decimal": odd}}
+        if name == "when":  # no cell is a date in this format
+            found = OnlineClassifier(columns=given).fit(rows, ["a", "b"] * 30).schema_
+            assert found is not None and found["when"].kind == "category"
+        else:
+            with pytest.raises(KeslerError, match="decimal"):
+                OnlineClassifier(columns=given).fit(rows, ["a", "b"] * 30)
+
+
+@pytest.mark.parametrize(
+    ("python", "option"),
+    [
+        ("columns={'zip': 'category'}", "--category zip"),
+        ('columns={"a b": "ignore"}', "--ignore 'a b'"),
+        (
+            "columns={'when': {'kind': 'date', 'format': '%d/%m/%Y'}}",
+            "--date when:%d/%m/%Y",
+        ),
+        ("columns={'x': {'kind': 'number', 'decimal': ','}}", "--number x --decimal ,"),
+        ("columns={}", "--table"),
+        ("columns={f(x)}", "columns={f(x)}"),
+    ],
+)
+def test_messages_name_options(python: str, option: str) -> None:
+    assert spoken(f"name it: {python}.") == f"name it: {option}."
+
+
+# ---- laws --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_the_first_rows_does_not_matter_for_the_kinds(seed: int) -> None:
+    rng = random.Random(seed)
+    rows: list[dict[str, Any]] = [
+        {
+            "sum": f"{rng.randrange(1, 9)}.{rng.randrange(100, 999)},{rng.randrange(10, 99)}",
+            "when": f"{rng.randrange(1, 13):02}/{rng.randrange(1, 10):02}/2025",
+            "unit": f"{rng.random() * 9:.1f} kg" if rng.random() < 0.9 else "?",
+            "colour": rng.choice(["red", "blue", None]),
+            "note": " ".join(rng.choice(["a", "note", "of", "words"]) for _ in range(9)),
+            "tags": rng.choice([["a"], ["a", "b"]]),
+        }
+        for _ in range(50)
+    ]
+    found = []
+    for _ in range(3):
+        model = OnlineClassifier().fit(rows, ["a", "b"] * 25)
+        assert model.schema_ is not None
+        found.append({c.name: (c.kind, dict(c.options)) for c in model.schema_})
+        rng.shuffle(rows)
+    assert found[0] == found[1] == found[2]
+    assert found[0]["sum"] == ("number", {"decimal": ","})
