@@ -117,7 +117,7 @@ BAD = {
     "large.csv": ("kind,x\na,1\nb,1e39\n", ("--label", "kind"), ["line 3", "float32"]),
     "width.csv": ("kind,x\na,1\nb,1,2\n", ("--label", "kind"), ["line 3", "3 fields"]),
     "unreadable.jsonl": ('{"label": "a", "x": 1}\nno JSON\n', (), ["line 2", "not JSON"]),
-    "unlabelled.jsonl": ('{"label": "a", "x": 1}\n{"x": 1}\n', (), ["line 2", "no label"]),
+    "unlabelled.jsonl": ('{"x": 1}\n{"x": 1}\n', (), ["line 1", "no label field", "--label"]),
     "empty.vw": ("", (), ["holds no rows"]),
     "empty.csv": ("", ("--label", "kind"), ["is empty"]),
     "mixed.vw": (
@@ -177,8 +177,14 @@ def test_bad_rows_can_be_skipped(capsys, tmp_path, name):
     content, options, _ = BAD[name]
     path = tmp_path / name
     path.write_text(content)
-    done = kesler(capsys, "compare", path, *options, "--skip-bad", "--methods", "multi")
-    assert done.code == 0 and "; 1 bad row skipped" in done.out
+    command = "compare", path, *options, "--methods", "multi"
+    done = kesler(capsys, *command, "--skip-bad")
+    assert done.code == 3 and "; 1 bad row skipped" in done.out
+    n_rows = 2 + (name == "nan.svm")
+    assert f"kesler: skipped 1 of {n_rows} rows of {path}: " in done.err
+    assert "that is more than a share of 0.1, so the exit code is 3" in done.err
+    done = kesler(capsys, *command, "--max-bad", "0.5")
+    assert done.code == 0 and done.err.count("\n") == 1
 
 
 def test_what_is_not_there_is_a_sentence(capsys, tmp_path):

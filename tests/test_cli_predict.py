@@ -143,7 +143,8 @@ def test_bad_rows_are_named_or_skipped(capsys, model, tmp_path):
     rows.write_text(rows.read_text() + '{"text": 7}\n')
     refused(kesler(capsys, "predict", rows, "--model", model), "line 6", "--skip-bad")
     done = kesler(capsys, "predict", rows, "--model", model, "--skip-bad")
-    assert done.code == 0 and len(done.lines) == 6 and done.lines[5] == ""
+    assert done.code == 3 and len(done.lines) == 6 and done.lines[5] == ""
+    assert "skipped 1 of 6 rows" in done.err and "the first is line 6: the text field" in done.err
 
 
 def test_a_skipped_row_has_an_empty_line_and_a_row_without_a_class(capsys, model, tmp_path):

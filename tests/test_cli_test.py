@@ -287,9 +287,9 @@ def test_top_is_the_number_of_rows_listed(capsys, model, new):
 
 def test_bad_rows_are_named_or_skipped(capsys, model, tmp_path):
     rows = write_jsonl(tmp_path / "rows.jsonl", NEW[:5])
-    rows.write_text(rows.read_text() + '{"text": "no label"}\n')
+    rows.write_text(rows.read_text() + '{"text": 7, "label": "team"}\n')
     refused(kesler(capsys, "test", model, rows), "line 6", "--skip-bad")
-    found = report_of(capsys, model, rows, "--skip-bad")
+    found = report_of(capsys, model, rows, "--max-bad", "0.2")
     assert found["n_rows"] == 5 and "1 bad row" in found["notes"][0]
 
 

@@ -11,6 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from kesler import KeslerError, OnlineClassifier, OnlineMultilabelClassifier
+from kesler.errors import ReadingWarning
 from kesler.learner.classes import MOST_FRACTIONS
 from kesler.readers import open_stream
 
@@ -146,8 +147,8 @@ NONE_GIVEN = {"csv": ["a", None, "  "], "jsonl": ["a", None, ""], "parquet": ["a
 def test_empty_labels_in_files_are_rows_without_a_label(tmp_path, suffix):
     path = tmp_path / f"rows.{suffix}"
     WRITERS[suffix](path, NONE_GIVEN[suffix])
-    with pytest.raises(KeslerError, match=r"(line|row) [23]: there is no label"):
-        labels_in(path)
+    with pytest.warns(ReadingWarning, match=r"2 rows without a label .* (line|row) [23]: there is"):
+        assert labels_in(path) == ["a"]
     assert labels_in(path, require_labels=False) == ["a", None, None]
 
 

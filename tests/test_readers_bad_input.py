@@ -6,11 +6,11 @@ import tracemalloc
 
 import pytest
 
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, ReadingWarning
 from kesler.readers import open_stream
 from kesler.readers.lines import CHUNK
 from kesler.readers.records import Fields
-from test_readers import read, write
+from test_readers import entries, read, write
 
 BAD_ROWS = {
     "svmlight": (
@@ -30,9 +30,7 @@ BAD_ROWS = {
             ("1 4:1 4:2", "an index stands twice"),
             ("1 -1:2", "an index is not from 0 to 2147483646"),
             ("1 2147483647:2", "an index is not from 0 to 2147483646"),
-            ("0:1 1:1", "there is no label"),
             (b"1 0:1 # \xff", "byte 9 is not UTF-8"),
-            ("\x1c", "there is no label"),
         ],
     ),
     "vw": (
@@ -52,8 +50,6 @@ BAD_ROWS = {
             ("1 inf |f a", "the importance 'inf' is not"),
             ("1 x |f a", "the importance 'x' is not"),
             ("1 2 3 |f a", "more than a label, an importance and a tag"),
-            ("1|f a", "there is no label"),
-            ("|f a", "there is no label"),
             (b"1 |f \xff", "byte 6 is not UTF-8"),
         ],
     ),
@@ -69,7 +65,6 @@ BAD_ROWS = {
             ("1,2,nan", "'b' is missing, and this learner takes no missing values"),
             ("1,-inf,2", "feature 'a' is -inf"),
             ("1,1e99,2", "feature 'a' is 1e\\+99"),
-            (",2,3", "there is no label"),
             ('1,2,"3', "it is not CSV"),
             ('1,2,"3"4', "it is not CSV"),
             (b"1,\xff,3", "not UTF-8"),
@@ -94,9 +89,6 @@ BAD_ROWS = {
             ("3", "it is a JSON int, not an object"),
             ("[" * 100_000, "it is not JSON"),
             ("1" * 5000, "it is not JSON"),
-            ('{"text": "a", "x": 1}', "there is no label field 'label', only 'text', 'x'"),
-            ('{"label": null, "text": "a"}', "there is no label"),
-            ('{"label": NaN, "text": "a"}', "there is no label"),
             ('{"label": [1], "text": "a"}', "the label is a list"),
             ('{"label": {}, "text": "a"}', "the label {} is costs of classes"),
             ('{"label": 1}', "there is no text field 'text'"),
@@ -136,6 +128,46 @@ def test_a_bad_row_is_a_sentence(tmp_path, name, good, options, bad, sentence):
     assert "\n" not in str(raised.value)
     n_good = line - (2 if name == "rows.csv" else 1)
     assert len(read(path, skip_bad=True, **options)) == n_good
+
+
+UNLABELLED = [
+    ("rows.svm", "1 0:1\n", {}, "0:1 1:1"),
+    ("rows.svm", "1 0:1\n", {}, "\x1c"),
+    ("rows.vw", "1 |f a\n", {}, "1|f a"),
+    ("rows.vw", "1 |f a\n", {}, "|f a"),
+    ("rows.csv", "y,a\n1,2\n", {"label": "y"}, " ,2"),
+    ("rows.csv", "y,a\n1,x\n", {"label": "y"}, ",x"),
+    ("rows.jsonl", '{"label": 1, "a": 3}\n', {}, '{"a": 2}'),
+    ("rows.jsonl", '{"label": 1, "a": 3}\n', {}, '{"a": 2, "label": null}'),
+    ("rows.jsonl", '{"label": 1, "a": 3}\n', {}, '{"a": 2, "label": NaN}'),
+    ("rows.jsonl", '{"label": 1, "a": 3}\n', {}, '{"a": 2, "label": ""}'),
+]
+
+
+@pytest.mark.parametrize("name, good, options, row", UNLABELLED)
+@pytest.mark.parametrize("skip_bad", [False, True])
+def test_rows_without_a_label_are_left_out_and_counted(
+    tmp_path, name, good, options, row, skip_bad
+):
+    rows = read(write(tmp_path, name, good), **options)
+    path = write(tmp_path, name, f"{good}{row}\n{row}\n")
+    stream = open_stream(path, skip_bad=skip_bad, **options)
+    line = good.count("\n") + 1
+    said = rf"{name}: 2 rows without a label are left out; the first is line {line}: there is no"
+    with pytest.warns(ReadingWarning, match=said):
+        assert entries(stream) == rows
+    assert (stream.n_rows, stream.n_bad, stream.losses.n_unlabelled) == (1, 0, 2)
+    assert len(read(path, require_labels=False, **options)) == 3
+
+
+@pytest.mark.parametrize("name, good, options, row", UNLABELLED)
+def test_a_file_without_any_label_is_a_sentence(tmp_path, name, good, options, row):
+    header = good.partition("\n")[0] + "\n" if name == "rows.csv" else ""
+    path = write(tmp_path, name, f"{header}{row}\n")
+    line = 2 if header else 1
+    said = rf"{name}, line {line}: there is no label.*, nor in any row \(1 have none, 0 are bad\)"
+    with pytest.raises(KeslerError, match=said + r".*label=\.\.\."):
+        read(path, **options)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@
 import json
 import random
 import tracemalloc
+import warnings
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from commands import kesler
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, ReadingWarning
 from kesler.readers import open_stream
 from kesler.readers.json_values import JsonValues
 from kesler.readers.reader import BadRow
@@ -105,7 +106,6 @@ BROKEN = {
     "objects": ('{"label": "a"}\n{"label": \n}\n{"label": "b"}', 2, "Expecting value on line 3"),
     "a byte": (f'{BEFORE}{{"label": "\udcff"}}{AFTER}', 2, "not UTF-8"),
     "half a pair": (f'{BEFORE}{{"label": "\\ud800"}}{AFTER}', 2, "not UTF-8"),
-    "no label": (f'{BEFORE}{{"x": 1}}{AFTER}', 2, "no label field 'label', only 'x'"),
     "deep": (f"{BEFORE}{'[' * 99_999}{AFTER}", 2, "recursion"),
     "long number": (f'{BEFORE}{{"x": {"9" * 5000}}}{AFTER}', 2, "4300"),
 }
@@ -155,7 +155,9 @@ def test_altered_bytes_give_rows_or_a_sentence(tmp_path):
                 altered[random.randrange(len(whole))] = random.choice([*b'{}[]",:\\\n 0e', 0, 255])
             path = write(tmp_path, "rows.json", bytes(altered))
             try:
-                n_rows = len(read(path, skip_bad=True, encoding="utf-8"))
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ReadingWarning)
+                    n_rows = len(read(path, skip_bad=True, encoding="utf-8"))
             except KeslerError as error:
                 assert "rows.json" in str(error)
             else:

@@ -48,8 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns
     -------
-    0 on success, 2 after an error, with a message on standard error, 130 if interrupted, 141 if the
-    reader of the output has closed it.
+    0 on success, 2 after an error, with a message on standard error, 3 if more rows were skipped
+    than --max-bad allows, 130 if interrupted, 141 if the reader of the output has closed it.
     """
     options = parser().parse_args(arguments)
     with warnings.catch_warnings():
@@ -65,8 +65,10 @@ def _run(options: Namespace) -> int:
     try:
         # A command is imported when it runs, since importing all of Kesler takes a second.
         module = options.command.replace("-", "_")
+        options.opened = {}
         import_module(f"kesler.cli.{module}").run(options)
         sys.stdout.flush()
+        return _exit_code(options)
     except KeslerError as error:
         return _stopped(spoken(str(error)), 2)
     except BrokenPipeError:
@@ -83,7 +85,15 @@ def _run(options: Namespace) -> int:
         )
     except KeyboardInterrupt as stop:
         return _stopped(str(stop) or "stopped", 130)
-    return 0
+
+
+def _exit_code(options: Namespace) -> int:
+    """Say which rows were skipped; return 0 unless they are too many."""
+    if not options.opened:
+        return 0
+    from kesler.cli.losses import report
+
+    return report(options.opened.values(), options.max_bad)
 
 
 def _stopped(sentence: str, code: int) -> int:

@@ -185,6 +185,14 @@ def _reading(command: ArgumentParser) -> None:
         help="skip and count rows that cannot be read (default: stop at the first such row)",
     )
     add(
+        "--max-bad",
+        action=_SkipBad,
+        type=_share_up_to_1,
+        metavar="SHARE",
+        help="end with exit code 3 if more than this share of the rows is skipped (default: 0.1); "
+        "implies --skip-bad",
+    )
+    add(
         "--encoding",
         metavar="NAME",
         help="encoding of text, such as windows-1252 (default: by the byte order mark, else utf-8, "
@@ -530,6 +538,10 @@ def _share(command: Command) -> None:
     _reading(command)
 
 
+def _share_up_to_1(token: str) -> float:
+    return 1.0 if token in ("1", "1.0") else _share_of_rows(token)
+
+
 def _share_of_rows(token: str) -> float:
     try:
         share = float(token)
@@ -547,6 +559,14 @@ def _coverage(token: str) -> float:
     if share < COVERAGES[0]:
         raise ArgumentTypeError(f"{token!r} is below {COVERAGES[0]}, the smallest that is tracked")
     return share
+
+
+class _SkipBad(Action):
+    """An option that implies --skip-bad."""
+
+    def __call__(self, _: Any, options: Namespace, values: Any, *__: Any) -> None:
+        setattr(options, self.dest, values)
+        options.skip_bad = True
 
 
 def _character(token: str) -> str:

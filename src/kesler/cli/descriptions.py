@@ -10,8 +10,8 @@ standard input. Label-dependent features are read as ratings of the classes by
 sub-experts, for the hypotheses sub-experts and multi+sub-experts."""
 
 EXIT = """\
-exit codes: 0 success; 2 error, with a message on standard error;
-130 interrupted"""
+exit codes: 0 success; 2 error, with a message on standard error; 3 more rows
+skipped than --max-bad allows; 130 interrupted"""
 
 COMPARE = f"""\
 Compare several methods on one stream, or on each of several. Each method predicts

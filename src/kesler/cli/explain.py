@@ -28,8 +28,6 @@ def run(options: Namespace) -> None:
         for why in explain_rows(model, block.rows, label, rival, options.n):
             sys.stdout.write(write(why) + ending)
         sys.stdout.flush()
-    if stream.n_bad:
-        print(f"kesler: {stream.n_bad} bad rows of {stream.source} were skipped", file=sys.stderr)
 
 
 def _known(model: OnlineClassifier, option: str, text: str | None) -> Any:

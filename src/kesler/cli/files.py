@@ -153,7 +153,9 @@ NOT_ONE_HOT = {"text", "date", "tags", "vector", "identifier"}
 def open_input(options: Namespace, how: dict[str, Any], **more: Any) -> Stream:
     """Open INPUT with options from `reading` and further arguments of `open_stream`."""
     given = {} if options.max_line is None else {"max_line": options.max_line}
-    return open_stream(options.input, skip_bad=options.skip_bad, **given, **how, **more)
+    stream = open_stream(options.input, skip_bad=options.skip_bad, **given, **how, **more)
+    options.opened.setdefault(options.input, stream)
+    return stream
 
 
 @dataclass(frozen=True)
@@ -264,6 +266,7 @@ def account(
         "input": stream.source,
         "rows": stream.n_rows,
         "bad_rows": stream.n_bad,
+        "unlabelled_rows": stream.losses.n_unlabelled,
         "features": comparison.n_features,
         "classes": comparison.n_classes,
         "table": [line.to_json() for line in lines],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -36,8 +35,6 @@ def run(options: Namespace) -> None:
         if options.skip_bad:
             write([*skipped(n_before, stream.n_rows + stream.n_bad + 1)])
     report_misfits(model)
-    if stream.n_bad:
-        print(f"kesler: {stream.n_bad} bad rows of {stream.source} were skipped", file=sys.stderr)
 
 
 def _answers(model: OnlineClassifier, block: Block, options: Namespace) -> Iterator[Answer]:

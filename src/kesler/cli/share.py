@@ -119,6 +119,7 @@ def _account(stream: Stream, model: ShareBoostClassifier, n_fitted: int) -> dict
         "input": stream.source,
         "rows": n_fitted,
         "bad_rows": stream.n_bad,
+        "unlabelled_rows": stream.losses.n_unlabelled,
         "features": predictor.n_features,
         "classes": predictor.classes,
         "cost": predictor.cost,

@@ -172,12 +172,26 @@ class Table:
 
     def cells(self, row: Row) -> list[str]:
         """Return the cells of a row, one for each column; raise BadRow if it has others."""
-        cells, n_columns = _cells(row), len(self.header)
-        if len(cells) == n_columns:
-            return cells
-        if len(cells) < n_columns or n_filled(cells[n_columns:]):
-            raise BadRow(f"it has {len(cells)} fields and the header {n_columns}")
+        n_columns = len(self.header)
+        try:
+            cells = _cells(row)
+            if len(cells) < n_columns or n_filled(cells[n_columns:]):
+                raise BadRow(f"it has {len(cells)} fields and the header {n_columns}")
+        except BadRow as fault:
+            fault.label = self._label_in(row)
+            raise
         return cells[:n_columns]
+
+    def _label_in(self, row: Row) -> str | None:
+        """Return the label of a bad row; None if it is not certain."""
+        at, n_columns = self._label_at, len(self.header)
+        if at is None or isinstance(row, csv.Error):
+            return None
+        if len(row) == n_columns:
+            return row[at].strip().encode(errors="surrogateescape").decode(errors="replace")
+        # Other cells may be lacking or too many after it, or before it.
+        found = [row[i].strip() for i in (at, at - n_columns) if -len(row) <= i < len(row)]
+        return next((label for label in found if label in self._known_labels), None)
 
     def _is_row(self, cells: list[str]) -> bool:
         if not 1 < len(self.header) == len(cells):

@@ -9,7 +9,7 @@ from typing import Any
 
 from kesler.readers.features import Names
 from kesler.readers.lines import Lines, decode, require_text
-from kesler.readers.reader import BadRow, Example, Reader
+from kesler.readers.reader import BadRow, Example, Reader, Unlabelled
 from kesler.readers.records import Fields, Records, listed
 
 LABEL = "label"
@@ -48,7 +48,7 @@ def example_of(fields: Fields, records: Records) -> Callable[[dict[str, Any]], E
         if is_inner:
             record = with_inner(record)
         if fields.require_labels and label not in record:
-            raise BadRow(f"there is no label field {label!r}, only {listed(record)}")
+            raise Unlabelled(f"there is no label field {label!r}, only {listed(record)}")
         return records.example(record)
 
     return example

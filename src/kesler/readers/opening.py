@@ -268,7 +268,9 @@ def open_stream(
         If False, no name is added to the vocabulary, as prediction requires: unknown features get
         numbers beyond it, except for columns of a dense table, which are omitted.
     require_labels : bool
-        If False, rows may have no label, which is then None.
+        If True, rows without a label are left out, with a `ReadingWarning` at the end that counts
+        them; it is an error if no row has one. If False, rows may have no label, which is then
+        None.
     skip_bad : bool
         If True, unreadable rows are skipped and counted; if False, the first one raises an error.
     skip_rows : int

@@ -18,7 +18,21 @@ Piece = tuple[Any, Rows]  # rows, with the run that they come from
 
 
 class BadRow(Exception):
-    """An error in one row; the stream adds the location of the row and a remedy."""
+    """An error in one row; the stream adds the location of the row and a remedy.
+
+    Attributes
+    ----------
+    label : Any
+        The label of the row; None if it is unknown.
+    """
+
+    def __init__(self, said: str, label: Any = None) -> None:
+        super().__init__(said)
+        self.label = label
+
+
+class Unlabelled(BadRow):
+    """A row without a label where labels are required, which is left out."""
 
 
 @contextmanager
@@ -96,9 +110,9 @@ def parse_label(token: str) -> str | int | float:
 
 
 def require_label(label: Any, required: bool) -> None:
-    """Raise BadRow if a label cannot name a class, or is missing although required."""
+    """Raise BadRow if a label cannot name a class, Unlabelled if it is missing and required."""
     if label is None and required:
-        raise BadRow("there is no label (only prediction can do without)")
+        raise Unlabelled("there is no label")
     if not isinstance(label, str | int | float | dict | None):
         raise BadRow(f"the label is a {type(label).__name__}, not a string or a number")
     if isinstance(label, float) and not math.isfinite(label):

@@ -154,7 +154,11 @@ class Records:
             return Example(label, record, id=id)
         if self._entry is None:
             self._entry = self._settled(record)
-        entry = finite(self._entry(record), or_missing=self.takes_missing)
+        try:
+            entry = finite(self._entry(record), or_missing=self.takes_missing)
+        except BadRow as fault:
+            fault.label = label
+            raise
         return Example(label, entry, id=id)
 
     def gather(self, entries: Sequence[Mapping[str, Any]]) -> Any:

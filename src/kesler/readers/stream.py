@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import repeat
 from queue import Queue
@@ -16,7 +17,8 @@ import numpy.typing as npt
 
 from kesler.data.labels import class_of
 from kesler.data.rows import Rows, Vocabulary
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, ReadingWarning
+from kesler.readers.losses import Losses
 from kesler.readers.reader import (
     LASTING,
     BadRow,
@@ -26,6 +28,7 @@ from kesler.readers.reader import (
     Reader,
     Scanner,
     Scanning,
+    Unlabelled,
     require_label,
 )
 
@@ -50,7 +53,7 @@ class Admission:
     source : str
         The name of the source in messages.
     require_labels : bool
-        If True, a row without a label is a bad row.
+        If True, a row without a label is left out.
     skip_bad : bool
         If True, bad rows are counted; if False, the first one raises an error.
     origins : bool
@@ -58,8 +61,10 @@ class Admission:
     kind : str
         The kind of the first label, `TEXT`, `NUMBER` or `COSTS`; empty before the first row, and if
         labels are not required.
-    n_good, n_bad : int
-        Numbers of good and bad rows so far.
+    n_good : int
+        Number of good rows so far.
+    losses : Losses
+        The rows that are left out so far.
     """
 
     reader: Reader
@@ -69,10 +74,10 @@ class Admission:
     origins: bool = False
     kind: str = ""
     n_good: int = 0
-    n_bad: int = 0
+    losses: Losses = field(default_factory=Losses)
 
     def example(self, place: int | str, raw: Any) -> Example | None:
-        """Parse a row; return None if it is bad and skipped."""
+        """Parse a row; return None if it is left out."""
         try:
             example = self.reader.parse(raw)
             label = class_of(example.label)
@@ -81,6 +86,9 @@ class Admission:
             require_label(example.label, self.require_labels)
             if self.require_labels:
                 self._require_same_kind(example.label)
+        except Unlabelled as fault:
+            self.losses.add_unlabelled(f"{self.reader.unit} {place}", fault)
+            return None
         except BadRow as fault:
             self._refuse(place, fault)
             return None
@@ -88,8 +96,15 @@ class Admission:
 
     def require_rows(self, skip_rows: int) -> None:
         """Raise KeslerError at the end of the source if it has no rows or too few to skip."""
+        losses = self.losses
+        if self.n_good == 0 and losses.n_unlabelled:
+            raise KeslerError(
+                f"{self.source}, {losses.first_unlabelled}, nor in any row "
+                f"({losses.n_unlabelled} have none, {losses.n_bad} are bad): name what holds the "
+                "labels with label=..., or give rows that have them"
+            )
         if self.n_good == 0:
-            raise KeslerError(f"{self.source} holds no rows ({self.n_bad} are bad): check it")
+            raise KeslerError(f"{self.source} holds no rows ({losses.n_bad} are bad): check it")
         if self.n_good < skip_rows:
             raise KeslerError(
                 f"{self.source} holds {self.n_good} rows, fewer than the {skip_rows} to skip: "
@@ -103,7 +118,8 @@ class Admission:
         if kind != self.kind:
             raise BadRow(
                 f"the label {label!r} is {kind}, but the first is {self.kind}, and classes are of "
-                "one type"
+                "one type",
+                label,
             )
 
     def _refuse(self, place: int | str, fault: BadRow) -> None:
@@ -112,7 +128,7 @@ class Admission:
                 f"{self.source}, {self.reader.unit} {place}: {fault}; "
                 "mend it, or skip such rows with skip_bad=True"
             ) from None
-        self.n_bad += 1
+        self.losses.add_bad(f"{self.reader.unit} {place}", fault)
 
 
 Item = TypeVar("Item")
@@ -238,7 +254,7 @@ def _run(examples: Sequence[Example], origins: list[Origin], admission: Admissio
         [example.label for example in examples],
         None if (weights == 1).all() else weights,
         partial(_gathered, admission, entries, [origin.place for origin in origins]),
-        admission.n_bad,
+        admission.losses.n_bad,
         origins if admission.origins else None,
     )
 
@@ -286,7 +302,7 @@ def _pieces(pieces: Pieces) -> Generator[tuple[int, Any], None, None]:
 def _scanned_run(scanner: Scanner, admission: Admission) -> Run:
     admission.n_good += scanner.n_rows
     labels, weights, gather = scanner.taken()
-    return Run(labels, weights, gather, admission.n_bad)
+    return Run(labels, weights, gather, admission.losses.n_bad)
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +346,7 @@ class Stream(Iterator[Block]):
     source : str
         The name of the source in messages.
     require_labels : bool
-        If True, a row without a label is a bad row.
+        If True, a row without a label is left out.
     skip_bad : bool
         If True, bad rows are skipped and counted; if False, the first one raises an error.
     skip_rows : int
@@ -348,6 +364,8 @@ class Stream(Iterator[Block]):
         Number of rows yielded so far.
     n_bad : int
         Number of bad rows skipped so far.
+    losses : Losses
+        The rows that are left out, complete once all blocks are read.
     vocabulary : Vocabulary or None
         The names of the features; None if they are positions.
     source : str
@@ -380,6 +398,7 @@ class Stream(Iterator[Block]):
         admission = Admission(reader, source, require_labels, skip_bad, origins)
         found = (run for run in runs(admission, block_rows, skip_rows) if run.labels)
         self._pieces = reader.filled((run, run.gather()) for run in found)
+        self.losses = admission.losses
 
     def __next__(self) -> Block:
         for run, rows in self._pieces:
@@ -390,4 +409,17 @@ class Stream(Iterator[Block]):
                 continue
             self.n_rows += len(rows)
             return Block(rows, run.labels, run.weights, run.origins)
+        self.n_bad = self.losses.n_bad
+        self._tell_unlabelled()
         raise StopIteration
+
+    def _tell_unlabelled(self) -> None:
+        n_rows = self.losses.n_unlabelled
+        if n_rows:
+            rows = "row without a label is" if n_rows == 1 else "rows without a label are"
+            warnings.warn(
+                f"{self.source}: {n_rows:,} {rows} left out; the first is "
+                f"{self.losses.first_unlabelled}",
+                ReadingWarning,
+                stacklevel=3,
+            )

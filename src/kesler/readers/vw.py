@@ -130,12 +130,12 @@ def begins_vw(line: str) -> bool:
     """Return whether a first line is Vowpal Wabbit text.
 
     Such a line contains a ``|``, preceded by at most a label, an importance and a tag, or by costs
-    of classes. A word directly before it could be a tag alone, but is a cell of CSV.
+    of classes. A word directly before it, and another behind, are cells of CSV.
     """
-    head, bar, _ = line.partition("|")
+    head, bar, features = line.partition("|")
     tokens = head.split()
     is_short = len(tokens) <= 3 or are_costs(tokens[:-1])
-    is_cell = len(tokens) == 1 and head == tokens[0]
+    is_cell = [head] == tokens and not features[:1].isspace()
     return bool(bar) and is_short and not is_cell and not set(head) & set(",;\t")
 
 
