@@ -61,6 +61,12 @@ def test_a_class_of_unreadable_bytes_is_named_as_it_can_be(tmp_path):
     assert (n_rows, losses.bad_by_class) == (20, "of unknown class 1")
 
 
+def test_bad_rows_behind_the_last_block_are_counted(tmp_path):
+    path = write(tmp_path, "towns.csv", table(20, lambda i, row: row) + b"1\n2\n")
+    stream = open_stream(path, label="town", skip_bad=True, block_rows=10)
+    assert [len(block) for block in stream] == [10, 10] and stream.n_bad == 2
+
+
 def test_json_lines_and_labels_of_another_type_are_counted_by_class(tmp_path):
     rows = [{"label": "a", "x": 1}, {"label": "b", "x": [1]}, {"label": 7, "x": 1}, {"label": "a"}]
     content = "".join(json.dumps(row) + "\n" for row in rows) + "{\n"
