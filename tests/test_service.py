@@ -1,7 +1,6 @@
 """The service: every endpoint, what it refuses, and what is on the disk afterwards."""
 
-import csv
-import io
+import gzip
 import json
 import re
 import signal
@@ -13,12 +12,13 @@ import httpx2 as httpx
 import pytest
 
 from commands import kesler, refused
-from desks import LINES, ROWS, TOKENS, bearer, exported, post, served, state
+from desks import LINES, ROWS, TOKENS, bearer, error_of, exported, post, served, state
 from kesler import KeslerError, OnlineMultilabelClassifier
 from kesler.durable import Journal
 from kesler.service import Client, Settings, Tokens
 from kesler.service.api import ENDPOINTS
 from kesler.service.rows_in import rows_of_file
+from kesler.service.uploads import File
 from serving import HOST, Server
 
 # ---- predictions --------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def test_classes_are_renamed_and_merged_and_rows_relabelled(taught):
 
 @pytest.mark.parametrize("what", [{"id": "m0"}, {"subject": "s0"}, {"class": "spam"}])
 def test_what_is_forgotten_is_in_no_file(taught, tmp_path, what):
-    taught.post("/api/models/mail/import", content="text,subject,id\ncash in the box,s0,m9\n")
+    taught.post("/api/models/mail/import", content="text,person,id\ncash in the box,s0,m9\n")
     assert post(taught, "forget", **what)["n_rows"] >= 1
     assert "m0" not in exported(taught)
     if "subject" in what:
@@ -176,10 +176,13 @@ def test_streams_teach_what_is_right_and_refuse_the_rest(desk):
 
 def test_an_import_is_filed_and_may_be_repeated(desk):
     content = (
-        '﻿text;label;id;subject\nwin cash;spam;a;ann\n"two\nlines; here";;b;\nteam;;;\nteam;;;\n'
+        '﻿text;label;id;person\nwin cash;spam;a;ann\n"two\nlines; here";;b;\nteam;;;\nteam;;;\n'
     )
     first = desk.post("/api/models/mail/import", content=content.encode()).json()
-    assert first == {"added": 3, "learnt": 1, "unchanged": 0, "refused": 0, "sentences": []}
+    assert first == {
+        "added": 3, "learnt": 1, "unchanged": 0, "refused": 0,
+        "sentences": [], "ignored": [], "notes": [],
+    }  # fmt: skip
     again = desk.post("/api/models/mail/import", content=content.encode()).json()
     assert (again["added"], again["learnt"], again["unchanged"]) == (0, 0, 4)
     items = desk.get("/api/models/mail/items").json()["items"]
@@ -188,7 +191,19 @@ def test_an_import_is_filed_and_may_be_repeated(desk):
     assert desk.post("/api/models/mail/import", content=content.encode()).json()["added"] == 0
 
 
+MBOX = (
+    b"From ann@example.org Mon Jan  1 10:00:00 2024\nX-Gmail-Labels: greetings\nSubject: hello\n\n"
+    b"there\n"
+)
 FILES = {
+    "semicolons in another encoding": ("text;label\nhällo;grüße\n".encode("cp1252"), {}),
+    "UTF-16": ("text,label\nhällo,grüße\n".encode("utf-16"), {}),
+    "compressed": (gzip.compress("text,label\nhällo,grüße\n".encode()), {}),
+    "a JSON array": ('[{"text": "hällo", "label": "grüße"}]'.encode(), {}),
+    "several texts": (
+        "subject,body,team\n,hällo,grüße\n".encode(),
+        {"text": "subject,body", "label": "team"},
+    ),
     "tabs": (b"Text\tLABEL\nhello there\tgreetings\n", {}),
     "a byte order mark": (b"\xef\xbb\xbftext,label\nhello there,greetings\n", {}),
     "other names": (b"team,message\ngreetings,hello there\n", {"label": "team", "text": "message"}),
@@ -198,35 +213,64 @@ FILES = {
 
 @pytest.mark.parametrize("content, columns", FILES.values(), ids=FILES)
 def test_columns_of_files_have_other_names(content, columns):
-    (found,) = rows_of_file(content, 9, columns)
-    assert (found.row, found.answer) == ("hello there", "greetings")
+    (found,) = rows_of_file(File(content), 9, columns).rows
+    known = {"hello there": "greetings", "hällo": "grüße"}
+    assert known[found.row] == found.answer
 
 
-def test_columns_are_named_in_the_query(desk):
-    path, content = "/api/models/mail/import", b"team,message\ngreetings,hello there\n"
-    refused_file = desk.post(f"{path}?label=group&text=message", content=content)
-    assert refused_file.status_code == 422 and "'group'" in refused_file.json()["error"]
-    assert desk.post(f"{path}?label=team&text=message", content=content).json()["learnt"] == 1
+def test_mail_is_imported_as_its_texts_with_the_labels_of_gmail():
+    (found,) = rows_of_file(File(MBOX), 9).rows
+    assert (found.row, found.answer) == ("hello\nthere\n", "greetings")
 
 
-def test_a_body_may_begin_with_a_byte_order_mark(desk):
-    body = b'\xef\xbb\xbf{"row": "hello there"}'
-    assert desk.post("/api/models/mail/predict", content=body).status_code == 200
+def test_a_refusal_names_the_line_and_columns_that_are_not_used_are_reported(desk):
+    path = "/api/models/mail/import"
+    said = desk.post(path, content=b'text,label,id,day\n"two\nlines",a,x,1\nb,b,\x07,2\n').json()
+    assert said["error"].startswith("line 4 of the file: id contains characters")
+    said = desk.post(path, content=b"text,day,subject\nhello,1,re\n").json()
+    assert said["ignored"] == ["day", "subject"] and said["added"] == 1
+    said = desk.post(path, content=b'text,label\na,b\n"never closed,c\n').json()
+    assert "line 3" in said["error"] and "skip" not in said["error"] and "/tmp" not in said["error"]
 
 
-def test_what_is_exported_can_be_imported(taught):
-    post(taught, "learn", row='a "quoted", text\nof lines', answer="wörk", id="m3")
-    before = exported(taught)
-    for kind in ("csv", "jsonl"):
-        file = taught.get(f"/api/models/mail/export.{kind}")
-        assert f'filename="mail.{kind}"' in file.headers["content-disposition"]
-        taught.post("/api/models", json={"name": kind})
-        said = taught.post(f"/api/models/{kind}/import", content=file.content).json()
-        assert (said["learnt"], said["refused"]) == (4, 0)
-        lines = taught.get(f"/api/models/{kind}/export.jsonl").text.splitlines()
-        assert {each["id"]: each for each in map(json.loads, lines)} == before
-    table = csv.DictReader(io.StringIO(taught.get("/api/models/mail/export.csv").text, newline=""))
-    assert [row["label"] for row in table] == ["spam", "work", "spam", "wörk"]
+def test_a_file_may_be_in_a_form_as_curl_sends_it(desk):
+    path, files = "/api/models/mail/import", {"file": ("rows.csv", b"text,label\nhello,greeting\n")}
+    assert desk.post(path, files=files).json()["learnt"] == 1
+    two = [("file", ("a.csv", b"text\na\n")), ("file", ("b.csv", b"text\nb\n"))]
+    assert "2 files" in error_of(desk.post(path, files=two), 400)
+    broken = {"content-type": "multipart/form-data; boundary=x"}
+    error_of(desk.post(path, content=b"no form", headers=broken), 400)
+
+
+def test_rows_that_wait_are_discarded_by_id_by_text_or_all(desk):
+    desk.post("/api/models/mail/import", content=b"text,id\nred one,a\nred two,b\nblue,c\nred,d\n")
+    assert post(desk, "discard", ids=["a", "never"])["discarded"] == 1
+    assert post(desk, "discard", q="RED t")["discarded"] == 1
+    assert [each["id"] for each in desk.get("/api/models/mail/items").json()["items"]] == ["c", "d"]
+    post(desk, "discard", status=422)
+    assert post(desk, "discard", q="")["discarded"] == 2
+
+
+def test_rows_of_every_kind_come_back_from_an_exported_table(desk):
+    rows = ["7", "win cash", '{"a": 1}', {"size": 1.5, "colour": "red"}, {"row": "a"}, [1.0, 2.5]]
+    answers = ["7", "true", "[1]", "red", "b, c", "plain"]
+    for kind, some in (("texts", rows[:3]), ("tables", rows[3:5]), ("arrays", rows[5:])):
+        desk.post("/api/models", json={"name": kind})
+        for i, row in enumerate(some):
+            body = {"row": row, "answer": answers[i], "id": str(i)}
+            assert desk.post(f"/api/models/{kind}/learn", json=body).status_code == 200
+        lines, table = (
+            desk.get(f"/api/models/{kind}/export.{ending}").content for ending in ("jsonl", "csv")
+        )
+        found = rows_of_file(File(table), 9).rows
+        assert found == rows_of_file(File(lines), 9).rows
+        assert [each.row for each in found] == some
+
+
+def test_an_import_says_which_encoding_was_found(desk):
+    content = "text,label\nhällo,grüße\n".encode("cp1252")
+    said = desk.post("/api/models/mail/import", content=content).json()
+    assert said["notes"] == ["the file is not UTF-8 and is read as windows-1252"]
 
 
 # ---- for machines -------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 @pytest.mark.parametrize("text", [SQL, SCRIPT, "{{ 7 * 7 }}", "%s%n", "\\u0000"])
 def test_texts_in_every_field_are_texts(taught, text):
     post(taught, "learn", row=text, answer=text, id=text, subject=text)
-    assert exported(taught)[text] == {"text": text, "label": text, "id": text, "subject": text}
+    assert exported(taught)[text] == {"text": text, "label": text, "id": text, "person": text}
     taught.post("/api/models/mail/import", content=json.dumps({"text": text, "id": text + "2"}))
     post(taught, "rename", old=text, new=text + "3")
     post(taught, "relabel", id=text, answer=text)

@@ -292,7 +292,7 @@ def test_files_are_dropped_and_chosen(opened, server, tmp_path):
     with page.expect_download() as download:
         page.goto(f"{server.url}/models/files/files")
         page.get_by_role("link", name="As CSV").click()
-    assert download.value.path().read_text().startswith("text,label,id,subject\n")
+    assert download.value.path().read_text().startswith("text,row,label,id,person\n")
 
 
 def test_items_are_never_executed(opened, filled, server):

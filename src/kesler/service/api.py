@@ -29,6 +29,7 @@ from kesler.service.rows_in import Taught
 from kesler.service.served import Served
 from kesler.service.settings import Settings
 from kesler.service.tokens import Token
+from kesler.service.uploads import file_of, to_cell
 
 _log = logging.getLogger("kesler.service")
 _FAILED = "the server failed, and its log says why: the rows after the last answer were not read"
@@ -445,28 +446,42 @@ def _exported_lines(served: Served) -> Iterator[str]:
         content = {"text": row} if isinstance(row, str) else {"row": row}
         values = content | {"label": jsonable(each.current), "id": each.id}
         if each.subject is not None:
-            values["subject"] = each.subject
+            values["person"] = each.subject
         yield json.dumps(values, ensure_ascii=False) + "\n"
 
 
 def _exported_csv(served: Served) -> Iterator[str]:
-    yield "text,label,id,subject\r\n"
+    yield "text,row,label,id,person\r\n"
     for each in served.model.remaining():
         row = jsonable(each.row)
-        text = row if isinstance(row, str) else json.dumps(row, ensure_ascii=False)
+        content = [row, ""] if isinstance(row, str) else ["", to_cell(row)]
         line = io.StringIO(newline="")
-        csv.writer(line).writerow([text, jsonable(each.current), each.id, each.subject or ""])
+        label = to_cell(jsonable(each.current))
+        csv.writer(line).writerow([*content, label, each.id, each.subject or ""])
         yield line.getvalue()
 
 
 async def import_file(call: Call) -> Response:
-    """File the rows of a CSV or JSON lines file."""
-    limits, query = call.settings, call.query(text="", label="", id="", subject="")
+    """File the rows of a file."""
+    limits, query = call.settings, call.query(text="", label="", id="", person="")
     data = await body_of(call.request, limits.max_import, limits.patience)
+    file = await call.thread(file_of, data, call.request.headers.get("content-type", ""))
     served, by = call.served, call.who.name
     columns = {name: column for name, column in query.items() if column}
-    rows = await call.thread(rows_in.rows_of_file, data, limits.max_rows, columns)
-    return Json(import_report(await filed(served, rows, by, call.thread)))
+    found = await call.thread(rows_in.rows_of_file, file, limits.max_rows, columns)
+    outcomes = await filed(served, found.rows, by, call.thread)
+    return Json(import_report(outcomes, found))
+
+
+async def discard(call: Call) -> Response:
+    """Remove rows that wait for an answer."""
+    body = await call.body(bodies.DiscardRequest)
+    if (body.ids is UNSET) == (body.q is UNSET):
+        raise Refusal(NOT_VALID, "name what to discard: ids, or the text q that rows contain")
+    given: dict[str, Any] = {"text": body.q} if body.ids is UNSET else {"ids": body.ids}
+    served = call.served
+    found = await call.thread(partial(served.items.discard, served.name, **given))
+    return Json({"discarded": found})
 
 
 async def items(call: Call) -> Response:
@@ -511,11 +526,13 @@ ENDPOINTS = (
              (bodies.Items,), query={
                  "limit": (int, "the most items"), "start": (int, "the first one"),
                  "q": (str, "a text that they contain")}),
-    Endpoint("import", "POST", f"{MODEL}/import", "teach", "File the rows of CSV or JSON lines: "
-             "those with a label are learnt, the others wait for an answer.", import_file,
+    Endpoint("discard", "POST", f"{MODEL}/discard", "teach", "Remove rows that wait for an answer.",
+             discard, (bodies.DiscardReport,), bodies.DiscardRequest),
+    Endpoint("import", "POST", f"{MODEL}/import", "teach", "File the rows of CSV, JSON, a workbook "
+             "or mail: those with a label are learnt, the others wait for an answer.", import_file,
              (bodies.ImportReport,), query={
                  name: (str, f"the column of the {name}, if it has another name")
-                 for name in ("text", "label", "id", "subject")}),
+                 for name in ("text", "label", "id", "person")}),
     Endpoint("export_jsonl", "GET", f"{MODEL}/export.jsonl", "read", "Rows and answers as JSON "
              "lines.", export_jsonl, LINES),
     Endpoint("export_csv", "GET", f"{MODEL}/export.csv", "read", "Rows and answers as CSV.",

@@ -143,6 +143,15 @@ class ForgetRequest(Request):
     )
 
 
+class DiscardRequest(Request):
+    """Rows that wait for an answer: those of these ids, or those that contain a text."""
+
+    ids: Annotated[list[str], Meta(description="rows")] | UnsetType = UNSET
+    q: Annotated[str, Meta(description="or all that contain this text; all if it is empty")] | (
+        UnsetType
+    ) = UNSET
+
+
 # ---- answers ------------------------------------------------------------------------------------
 
 
@@ -271,6 +280,14 @@ class ImportReport(Struct):
     unchanged: Count
     refused: Count
     sentences: Annotated[list[str], Meta(description="why the first of them were refused")]
+    ignored: Annotated[list[str], Meta(description="the columns that are not used, beside text")]
+    notes: Annotated[list[str], Meta(description="how the file was read, such as its encoding")]
+
+
+class DiscardReport(Struct):
+    """How many waiting rows were removed."""
+
+    discarded: Count
 
 
 # ---- checks -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 
 from kesler.service.items import Item
 from kesler.service.refusals import Refusal
-from kesler.service.rows_in import Taught
+from kesler.service.rows_in import Taught, Upload
 from kesler.service.served import Served
 
 ROWS_AT_ONCE = 500
@@ -56,8 +56,8 @@ def _added(served: Served, rows: Sequence[Taught]) -> list[str]:
     return ["added"] * n_added + ["unchanged"] * (len(rows) - n_added)
 
 
-def import_report(outcomes: Sequence[str | Refusal]) -> dict[str, Any]:
-    """Return how many rows became what, and the first sentences about those refused."""
+def import_report(outcomes: Sequence[str | Refusal], upload: Upload) -> dict[str, Any]:
+    """Return how many rows became what, why the first were refused, and how the file was read."""
     counts = Counter(each for each in outcomes if isinstance(each, str))
     refusals = [str(each) for each in outcomes if isinstance(each, Refusal)]
     return {
@@ -66,4 +66,6 @@ def import_report(outcomes: Sequence[str | Refusal]) -> dict[str, Any]:
         "unchanged": counts["unchanged"],
         "refused": len(refusals),
         "sentences": refusals[:MOST_SENTENCES],
+        "ignored": upload.ignored,
+        "notes": upload.notes,
     }

@@ -90,6 +90,17 @@ class Items:
                     [(model, id) for id in waiting],
                 )
 
+    def discard(self, model: str, ids: Sequence[str] | None = None, text: str = "") -> int:
+        """Remove the items of these ids, or all that contain a text; return how many."""
+        where, given = "AND instr(folded(data), ?)", [_written(text)]
+        if ids is not None:
+            where, given = "AND id = ?", [*ids]
+        rows = [(model, each) for each in given]
+        with self._writing() as database:
+            before = database.total_changes
+            database.executemany(f"DELETE FROM service_items WHERE model = ? {where}", rows)
+            return database.total_changes - before
+
     def _waits(self, model: str, id: str) -> bool:
         query = "SELECT 1 FROM service_items WHERE model = ? AND id = ?"
         with self._lock, self._in_words():

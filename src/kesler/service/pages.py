@@ -16,6 +16,7 @@ from kesler.service.filing import filed, import_report
 from kesler.service.limits import body_of
 from kesler.service.refusals import FORBIDDEN, NOT_VALID, Refusal, refusal_of
 from kesler.service.rows_in import Taught
+from kesler.service.uploads import File
 
 FOLDER = Path(__file__).parent / "template"
 PAGES = (
@@ -149,18 +150,27 @@ async def _forget(call: Call, form: Mapping[str, str]) -> str:
     return f"Forgotten: {views.counted(found['n_rows'], 'row')}."
 
 
+async def _discard(call: Call, form: Mapping[str, str]) -> str:
+    q = rows_in.named(form.get("q"), "the text")
+    n = await call.thread(call.served.items.discard, call.served.name, None, q)
+    return f"Discarded: {views.counted(n, 'item')}."
+
+
 async def _import(call: Call, form: Mapping[str, str]) -> str:
     return await _imported(call, form.get("lines", "").encode("utf-8", "surrogatepass"))
 
 
 async def _imported(call: Call, data: bytes) -> str:
-    rows = await call.thread(rows_in.rows_of_file, data, call.settings.max_rows)
-    report = import_report(await filed(call.served, rows, call.who.name, call.thread))
+    found = await call.thread(rows_in.rows_of_file, File(data), call.settings.max_rows)
+    outcomes = await filed(call.served, found.rows, call.who.name, call.thread)
+    report = import_report(outcomes, found)
     said = [
         f"{views.counted(report['added'], 'item')} added" if report["added"] else "",
         f"{views.counted(report['learnt'], 'row')} learnt" if report["learnt"] else "",
         f"{report['unchanged']} known already" if report["unchanged"] else "",
         f"{report['refused']} refused ({report['sentences'][0]})" if report["refused"] else "",
+        f"not used: {', '.join(report['ignored'])}" if report["ignored"] else "",
+        *report["notes"],
     ]
     sentence = ", ".join(filter(None, said))
     return f"{sentence[:1].upper()}{sentence[1:]}."
@@ -173,6 +183,7 @@ _ACTIONS: dict[str, Callable[[Call, Mapping[str, str]], Any]] = {
     "rename": _rename,
     "merge": _merge,
     "forget": _forget,
+    "discard": _discard,
     "import": _import,
 }
 

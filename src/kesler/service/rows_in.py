@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
@@ -19,14 +17,14 @@ from kesler.service.bodies import (
     Row,
     TaughtRow,
     converted,
-    decoded,
 )
 from kesler.service.refusals import BAD_REQUEST, NOT_VALID, TOO_LARGE, Refusal
+from kesler.service.uploads import LABEL, ROW, File, contents_of
 
 MOST_DEPTH = 3
 ROW_IN_WORDS = "send a text, a list of numbers, or an object of names and values"
 MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-TEXT, LABEL, ID, SUBJECT = "text", "label", "id", "subject"
+TEXT, ID, PERSON = "text", "id", "person"
 
 
 class Taught(NamedTuple):
@@ -167,29 +165,38 @@ def taught(body: LearnRequest | TaughtRow) -> Taught:
     """
     if body.row is UNSET or body.answer is UNSET:
         raise Refusal(NOT_VALID, "the request needs row and answer")
-    id, subject = optional(body.id, ID), optional(body.subject, SUBJECT)
+    id, subject = optional(body.id, ID), optional(body.subject, "subject")
     return Taught(row(body.row), label(body.answer), id, subject)
 
 
 # ---- files --------------------------------------------------------------------------------------
 
 
-def rows_of_file(data: bytes, most: int, columns: Mapping[str, str] | None = None) -> list[Taught]:
-    r"""Return the rows of a CSV table or of JSON lines.
+class Upload(NamedTuple):
+    """The rows of a file, its columns that are not used, and sentences about how it was read."""
 
-    The columns ``text``, ``label``, ``id`` and ``subject`` are the text, its answer if it has one,
+    rows: list[Taught]
+    ignored: list[str]
+    notes: list[str]
+
+
+def rows_of_file(file: File, most: int, columns: Mapping[str, str] | None = None) -> Upload:
+    r"""Return the rows of a file, which is read as by :func:`~kesler.service.uploads.contents_of`.
+
+    The columns ``text``, ``label``, ``id`` and ``person`` are the text, its answer if it has one,
     its id, and the person whom it is about; without a column ``text``, all others are the row. Rows
     without an id get one from their content, so that the same file can be sent twice.
 
     Parameters
     ----------
-    data : bytes
-        The file, in UTF-8. It is JSON lines if it begins with ``{``, otherwise CSV with a header.
+    file : File
+        CSV, JSON lines, a JSON array, a workbook or mail.
     most : int
         The most rows.
     columns : mapping or None, default None
-        The column that is the text, the label, the id or the subject, by these words, where it has
-        another name. "Text", "LABEL" and "Id" are such names as well.
+        The column that is the text, the label, the id or the person, by these words, where it has
+        another name; the text may be several, separated by commas. "Text", "LABEL" and "Id" are
+        such names as well.
 
     Raises
     ------
@@ -198,87 +205,68 @@ def rows_of_file(data: bytes, most: int, columns: Mapping[str, str] | None = Non
 
     Examples
     --------
-    >>> [(each.row, each.answer) for each in rows_of_file(b"text,label\nhello,\nwin,spam\n", 9)]
-    [('hello', None), ('win', 'spam')]
+    >>> found = rows_of_file(File(b"text,label,day\nhello,,Monday\nwin,spam,Friday\n"), 9)
+    >>> [(each.row, each.answer) for each in found.rows], found.ignored
+    ([('hello', None), ('win', 'spam')], ['day'])
     """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Refusal(BAD_REQUEST, f"the file is not in UTF-8 ({error.reason})") from None
-    records = _json_lines(text) if text.lstrip().startswith("{") else _csv_rows(text)
-    found, seen, absent = list[Taught](), Counter[str](), {*(columns or {}).values()}
-    for number, record in enumerate(records, 1):
-        if number > most:
-            raise Refusal(TOO_LARGE, f"the file has more than {most} rows: send it in parts")
-        absent -= record.keys()
+    given = {each: meant for each, meant in (columns or {}).items() if each != TEXT}
+    texts = list(filter(None, map(str.strip, (columns or {}).get(TEXT, "").split(","))))
+    found, seen, ignored = list[Taught](), Counter[str](), dict[str, None]()
+    absent = {*given.values(), *texts}
+    contents = contents_of(file)
+    if len(contents.records) > most:
+        raise Refusal(TOO_LARGE, f"the file has more than {most} rows: send it in parts")
+    for place, values in contents.records:
+        absent -= values.keys()
+        record = {name: value for name, value in values.items() if value is not None}
         try:
-            found.append(_filed(_renamed(record, columns or {}), seen))
+            taught, unused = _filed(_renamed(record, given, texts), seen)
         except Refusal as refusal:
-            raise Refusal(refusal.status, f"row {number} of the file: {refusal}") from None
+            raise Refusal(refusal.status, f"{place}: {refusal}") from None
+        found.append(taught)
+        ignored |= dict.fromkeys(unused)
     if absent:
         raise Refusal(NOT_VALID, f"no row of the file has a column {min(absent)[:40]!r}")
     if not found:
         raise Refusal(BAD_REQUEST, "the file has no rows: send CSV with a header, or JSON lines")
-    return found
+    return Upload(found, [*ignored], contents.notes)
 
 
-def _json_lines(text: str) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            data = line.encode("utf-8", "surrogatepass")
-            yield decoded(data, dict[str, Any], f"line {number} of the file")
-
-
-def _csv_rows(text: str) -> Iterator[dict[str, Any]]:
-    delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        if len(set(header)) < len(header) or not all(header):
-            raise Refusal(BAD_REQUEST, "the header of the CSV file has an empty or double name")
-        for cells in reader:
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                raise Refusal(
-                    BAD_REQUEST,
-                    f"line {reader.line_num} of the file has {len(cells)} cells and its header "
-                    f"{len(header)}",
-                )
-            yield {name: cell for name, cell in zip(header, cells, strict=True) if cell != ""}
-    except csv.Error as error:
-        raise Refusal(
-            BAD_REQUEST, f"line {reader.line_num} of the file is no CSV ({error})"
-        ) from None
-
-
-def _renamed(record: dict[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+def _renamed(
+    record: dict[str, Any], columns: Mapping[str, str], texts: Sequence[str]
+) -> dict[str, Any]:
     """Return a record with the names of the columns that have a meaning; others are as given."""
     meaning = {column: name for name, column in columns.items()}
-    taken = {*meaning.values()}
+    taken = {*meaning.values(), *([TEXT] if texts else ())}
     for name in record:
         folded = name.strip().casefold()
         if name not in meaning and folded in (TEXT, LABEL, ID) and folded not in taken:
             meaning[name] = folded
-    return {meaning.get(name, name): value for name, value in record.items()}
+    found = {meaning.get(name, name): value for name, value in record.items()}
+    parts = [found.pop(each) for each in texts if each in found]
+    return (
+        {**found, TEXT: "\n".join(map(str, parts)) if len(parts) > 1 else parts[0]}
+        if parts
+        else found
+    )
 
 
-def _filed(record: dict[str, Any], seen: Counter[str]) -> Taught:
-    """Return the row of a record; rows of the same content are numbered."""
+def _filed(record: dict[str, Any], seen: Counter[str]) -> tuple[Taught, list[str]]:
+    """Return the row of a record and the columns that are not used.
+
+    Rows of the same content are numbered.
+    """
     record = dict(record)
-    given = {name: record.pop(name, None) for name in (LABEL, ID, SUBJECT)}
+    given = {name: record.pop(name, None) for name in (LABEL, ID, PERSON)}
     if not record:
         raise Refusal(NOT_VALID, "it has no text and no other columns")
-    alone = "row" if set(record) == {"row"} else TEXT
+    alone = ROW if set(record) == {ROW} else TEXT
     content = row(converted(record.get(alone, record), Row, alone))
     answer = label(given[LABEL]) if given[LABEL] not in (None, "") else None
     own = given[ID] if isinstance(given[ID], (str, type(None))) else str(given[ID])
-    return Taught(
-        content,
-        answer,
-        named(own, ID) if own else _id_of(content, seen),
-        optional(given[SUBJECT], SUBJECT),
-    )
+    id = named(own, ID) if own else _id_of(content, seen)
+    unused = [name for name in record if name != alone] if alone in record else []
+    return Taught(content, answer, id, optional(given[PERSON], PERSON)), unused
 
 
 def _id_of(content: Any, seen: Counter[str]) -> str:

@@ -11,15 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from kesler.errors import KeslerError
 from kesler.readers.compression import is_compressed, source_name
 from kesler.readers.features import Names
 from kesler.readers.lines import Lines
 from kesler.readers.mail.index import Place, index
 from kesler.readers.mail.labels import report
-from kesler.readers.mail.message import message_tokens
-from kesler.readers.reader import Example, Reader
+from kesler.readers.mail.message import message_texts, message_tokens
+from kesler.readers.reader import BadRow, Example, Reader
 
-__all__ = ["begins_mail", "mail_reader", "message_tokens"]
+__all__ = ["begins_mail", "mail_reader", "message_tokens", "messages"]
 
 FIRST_LINE = re.compile(
     r"From |(?:Return-Path|Received|Delivered-To|From|To|Subject|Date|Message-ID|MIME-Version|"
@@ -77,6 +78,22 @@ def _labelled(places: list[Place], source: str, require_labels: bool) -> list[Pl
         for place in places
         if not require_labels or place.labels is None or place.label is not None
     ]
+
+
+def messages(path: str) -> Iterator[tuple[str, str, str | None]]:
+    """Yield the place, the text and the label of Gmail of each message of a file, in their order.
+
+    Raises
+    ------
+    KeslerError
+        If the file or a message cannot be read.
+    """
+    for place in sorted(index(path), key=lambda each: each.offset):
+        try:
+            text = "\n".join(filter(None, message_texts(place.message())))
+        except BadRow as fault:
+            raise KeslerError(f"{place}: {fault}") from None
+        yield f"at byte {place.offset}", text, None if place.labels is None else place.label
 
 
 def begins_mail(line: str) -> bool:

@@ -46,7 +46,23 @@ ASCII_HEADERS = _Headers()
 
 
 def message_tokens(message: bytes) -> dict[str, float]:
-    r"""Return the binary features of a message: the tokens of its headers and its text.
+    r"""Return the binary features of a message: the tokens of its texts.
+
+    Raises
+    ------
+    BadRow
+        As `message_texts`.
+
+    Examples
+    --------
+    >>> list(message_tokens(b"Subject: Lunch?\nX-Folder: Friends\n\nAt *one*"))
+    ['lunch', 'at', 'one']
+    """
+    return presence(message_texts(message))
+
+
+def message_texts(message: bytes) -> list[str]:
+    r"""Return the values of the headers of a message and its text.
 
     The text is that of the parts text/plain and text/html, without HTML tags; only the names of
     attachments are used. FILING_HEADERS are omitted.
@@ -63,8 +79,8 @@ def message_tokens(message: bytes) -> dict[str, float]:
 
     Examples
     --------
-    >>> list(message_tokens(b"Subject: Lunch?\nX-Folder: Friends\n\nAt *one*"))
-    ['lunch', 'at', 'one']
+    >>> message_texts(b"Subject: Lunch?\nX-Folder: Friends\n\nAt *one*")
+    ['Lunch?', '', 'At *one*']
     """
     try:
         parsed = _parsed(message)
@@ -75,7 +91,7 @@ def message_tokens(message: bytes) -> dict[str, float]:
         raise BadRow("it is in Outlook's own format: save it as .eml, or its folder as mbox")
     if not parsed.keys():
         raise BadRow("it begins with no header, so it is no message")
-    return presence(texts)
+    return texts
 
 
 def _parsed(message: bytes) -> Message:
