@@ -288,7 +288,7 @@ def test_files_are_dropped_and_chosen(opened, server, tmp_path):
     file.write_text("text,label\nbroken\n")
     page.locator("#file").set_input_files(file)
     page.wait_for_selector("#message.failed")
-    assert "line 2 of the file has 1 cells" in page.locator("#message").inner_text()
+    assert "the file, line 2: it has 1 fields" in page.locator("#message").inner_text()
     with page.expect_download() as download:
         page.goto(f"{server.url}/models/files/files")
         page.get_by_role("link", name="As CSV").click()

@@ -333,6 +333,8 @@ def _predict(command: Command) -> None:
     )
     what.add_argument(
         "-n",
+        "--top",
+        dest="n",
         type=_positive,
         metavar="K",
         help="print the K best classes, best first, separated by tabs",
@@ -418,6 +420,8 @@ def _test(command: Command) -> None:
     add("--json", action="store_true", help="print one JSON object instead")
     add(
         "-n",
+        "--top",
+        dest="n",
         type=_positive,
         default=10,
         metavar="N",
@@ -446,6 +450,8 @@ def _explain(command: Command) -> None:
     )
     command.add_argument(
         "-n",
+        "--top",
+        dest="n",
         type=_positive,
         default=10,
         metavar="N",
