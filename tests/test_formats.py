@@ -234,6 +234,32 @@ def test_standard_input_gives_what_a_file_gives(tmp_path, name, monkeypatch):
         assert read("-", **settings, **options) == TABLE
 
 
+@pytest.mark.parametrize("name", ["parquet", "sqlite", "duckdb", "excel"])
+def test_what_is_no_text_is_refused_on_standard_input_by_its_name(tmp_path, name, monkeypatch):
+    path, options = written(tmp_path, name)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    sentences = {"excel": "standard input is a workbook, which is read by its path: give one"}
+    sentence = sentences.get(name, f"{name} can't be read from standard input: give a path")
+    with pytest.raises(KeslerError, match=sentence):
+        open_stream("-", **options)
+
+
+@pytest.mark.parametrize("name", ["jsonl", "json", "vw", "svmlight", "csv"])
+def test_commands_read_standard_input(tmp_path, name, monkeypatch, capsys):
+    path, options = written(tmp_path, name)
+    given = [f"--{option}={value}" for option, value in options.items()]
+    model = tmp_path / "model"
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+        return kesler(capsys, *arguments)
+
+    learnt = run("learn", "-", "--model", model, *given)
+    assert learnt.code == 0 and "standard input: 4 rows" in learnt.out
+    assert len(run("predict", "-", "--model", model).out.splitlines()) == 4
+    assert run("test", model, "-").code == run("compare", "-", *given).code == 0
+
+
 @of_text
 def test_a_compressed_file_gives_what_a_file_gives(tmp_path, name):
     path, options = written(tmp_path, name)

@@ -150,7 +150,8 @@ def test_folders_of_mail_are_mail(tmp_path):
     for name in ("cur", "new", "tmp"):
         tmp_path.joinpath("box", name).mkdir(parents=True)
     tmp_path.joinpath("box", "cur", "1.parquet").write_text("Subject: a\n\nb\n")
-    assert format_of(str(tmp_path / "box"), Lines("-")) == "mail"
+    box = str(tmp_path / "box")
+    assert format_of(box, Lines(box)) == "mail"
     with pytest.raises(KeslerError, match=r"empty holds no files \*\.parquet"):
         tmp_path.joinpath("empty").mkdir()
         open_stream(tmp_path / "empty", format="parquet", label="y")

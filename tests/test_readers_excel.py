@@ -119,6 +119,25 @@ def test_a_table_may_begin_anywhere(tmp_path):
     assert table_of(tmp_path / "rows.xlsx", label="y") == (["a"], {"x": [1], "E": [5]})
 
 
+TITLED = [["Tickets of May"], [], ["team", "x"], ["a", 1], ["b", 2]]
+
+
+@pytest.mark.parametrize(
+    "rows, number",
+    [(TITLED, 3), ([["Desk", "May"], *TITLED[2:]], 2), ([["n", 5], ["to", "x"], *TITLED[2:]], 3)],
+)
+def test_rows_above_the_names_of_columns_are_left_out_and_told(tmp_path, rows, number):
+    path = write(tmp_path / "rows.xlsx", May=rows)
+    with pytest.warns(ReadingWarning, match=f"sheet 'May' of .*: row {number} names the columns"):
+        assert table_of(path) == (["a", "b"], {"x": [1, 2]})
+
+
+def test_a_table_of_one_column_begins_at_once(tmp_path):
+    path = write(tmp_path / "rows.xlsx", s=[["body"], ["lost card"], ["late pay"]])
+    (block,) = open_stream(path, text="body", require_labels=False)
+    assert len(block) == 2
+
+
 # ---- sheets -------------------------------------------------------------------------------------
 
 SHEETS = {"_Notes": [["n"]], "Jan": [["team", "x"], ["a", 1]], "Feb": [["team", "x"], ["b", 2]]}
@@ -157,10 +176,8 @@ def test_workbooks_are_known_by_their_content(tmp_path, name):
 def test_a_bad_row_is_named_by_its_sheet_and_number(tmp_path):
     rows = [["team", "x"], ["a", 1], [None, None], [None, 3], ["b", 4]]
     path = write(tmp_path / "rows.xlsx", **{"It's": rows})
-    with pytest.raises(KeslerError, match=r"rows\.xlsx, sheet \"It's\", row 4: there is no label"):
-        read(path, label="team")
-    stream = open_stream(path, label="team", skip_bad=True)
-    assert [block.labels for block in stream] == [["a", "b"]] and stream.n_bad == 1
+    with pytest.warns(ReadingWarning, match=r"rows\.xlsx: .* sheet \"It's\", row 4: there is no"):
+        assert read(path, label="team") == [("a", {"x": 1}), ("b", {"x": 4})]
 
 
 @pytest.mark.parametrize(

@@ -247,7 +247,7 @@ def test_parquet_text(tmp_path):
         ({"y": [np.nan, np.nan], "a": [1, 2]}, {"label": "y"}, "row 1: there is no label, nor in"),
         ({"y": [[1]], "a": [1]}, {"label": "y"}, "row 1: the label is a list"),
         ({"y": [1, 1], "a": [1.0, np.inf]}, {"label": "y"}, "row 2: feature 'a' is inf"),
-        ({"y": [1], "a": [b"x"]}, {"label": "y"}, "row 1: 'a' holds a bytes"),
+        ({"y": [1], "a": [["x"]]}, {"label": "y"}, "row 1: 'a' holds a list"),
         ({"y": [], "a": []}, {"label": "y"}, "holds no rows"),
     ],
 )

@@ -47,8 +47,8 @@ def values(content, size=1 << 18, longest=1 << 20):
 def test_layouts_are_read_as_json_lines(tmp_path, content, name):
     lines = write(tmp_path, "rows.jsonl", "\n".join(map(json.dumps, ROWS)))
     assert read(write(tmp_path, name, content)) == read(lines)
-    tables = [list(open_stream(tmp_path / each, as_table=True)) for each in (name, "rows.jsonl")]
-    assert tables[0] == tables[1]
+    one, two = (next(open_stream(tmp_path / each, as_table=True)) for each in (name, "rows.jsonl"))
+    assert one.labels == two.labels and one.rows.columns == two.rows.columns
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)
@@ -232,6 +232,12 @@ def test_commands_learn_and_predict_any_layout_as_json_lines(tmp_path, capsys, l
         assert [each.code for each in (learnt, predicted, tested, compared)] == [0] * 4
         answers.append((predicted.out, json.loads(tested.out)["error"]))
     assert answers[0] == answers[1]
+
+
+def test_a_list_within_an_object_is_named(tmp_path):
+    path = write(tmp_path / "", "rows.json", json.dumps({"n": 1, "data": [{"label": "a"}]}))
+    with pytest.raises(KeslerError, match=r"only 'n', 'data' \('data' holds a list of objects"):
+        read(path)
 
 
 def test_faults_are_values():

@@ -271,6 +271,7 @@ def test_the_extra_is_named(tmp_path, monkeypatch):
 
 
 @each
+@pytest.mark.filterwarnings("ignore::kesler.errors.ReadingWarning")
 def test_altered_bytes_are_rows_or_a_sentence(tmp_path, write):
     random.seed(5)
     rows = ", ".join(f"({i}, 'a', 'body {i}', {i}.5)" for i in range(4, 300))

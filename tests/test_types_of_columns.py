@@ -2,8 +2,10 @@
 
 import datetime as dt
 import enum
+import sqlite3
 import sys
 import uuid
+from contextlib import closing
 from decimal import Decimal
 
 import numpy as np
@@ -17,6 +19,7 @@ from commands import kesler
 from kesler import KeslerError, OnlineClassifier
 from kesler.data.labels import class_of
 from kesler.data.schema.records import Unfit, table_of
+from kesler.errors import ReadingWarning
 from kesler.readers import open_stream
 
 
@@ -225,12 +228,43 @@ def test_parquet_of_any_type_is_learnt_by_the_command(tmp_path, capsys, name):
     assert np.mean(np.array(predicted) == [KINDS[i % 3] for i in range(N_ROWS)]) > 0.95
 
 
-def test_parquet_of_bytes_is_ignored_with_a_warning_that_names_the_column(tmp_path, capsys):
-    path = tmp_path / "rows.parquet"
-    found = table("amount").append_column("raw", pa.array([b"x"] * N_ROWS))
-    parquet.write_table(found, path)
+UNREADABLE = {
+    "bytes": pa.array([b"x"] * N_ROWS),
+    "fixed bytes": pa.array([b"x"] * N_ROWS, pa.binary(1)),
+    "lists of lists": pa.array([[[1]]] * N_ROWS),
+    "lists of structs": pa.array([[{"a": 1}]] * N_ROWS),
+    "lists of dates": pa.array([[dt.date(2024, 1, 1)]] * N_ROWS),
+}
+
+
+@pytest.mark.parametrize("array", UNREADABLE.values(), ids=UNREADABLE)
+def test_what_no_column_can_hold_is_left_out_with_a_warning_that_names_it(tmp_path, capsys, array):
+    path, frame = tmp_path / "rows.parquet", table("amount").append_column("raw", array)
+    parquet.write_table(frame, path)
     learnt = kesler(capsys, "learn", path, "--label", "y", "--model", tmp_path / "m.kesler")
-    assert learnt.code == 0 and "rows.parquet, row 1, column 'raw' holds b'x' (bytes)" in learnt.err
+    assert learnt.code == 0 and learnt.err.count("\n") == 1
+    kind = str(array.type).replace("item", "element")  # as Parquet calls it
+    assert "rows.parquet: columns whose cells are neither" in learnt.err
+    assert f"not read: 'raw' ({kind})" in learnt.err
+    for as_table in (True, False):
+        with pytest.warns(ReadingWarning, match="'raw'"):
+            stream = open_stream(path, label="y", as_table=as_table)
+        assert sum(map(len, stream)) == N_ROWS
+    assert isinstance(table_of(frame).columns["raw"][0], Unfit)
+
+
+def test_bytes_of_a_database_are_told_once(tmp_path, capsys):
+    path = tmp_path / "desk.db"
+    with closing(sqlite3.connect(path)) as desk:
+        desk.execute("create table t (y text, x text, raw blob)")
+        desk.executemany(
+            "insert into t values (?, 'a b', x'00')", [("ab"[i % 2],) for i in range(5000)]
+        )
+        desk.commit()
+    learnt = kesler(capsys, "learn", path, "--label", "y", "--model", tmp_path / "m.kesler")
+    assert learnt.code == 0 and learnt.err.count("\n") == 2
+    assert "desk.db, row 1, column 'raw' holds b'\\x00' (bytes)" in learnt.err
+    assert "column 'raw' holds cells in later rows" in learnt.err
 
 
 def test_nested_fields_have_names_in_lists_of_features(tmp_path):

@@ -23,7 +23,7 @@ from kesler.online.classifier import OnlineClassifier
 from kesler.online.loading import load
 from kesler.readers.compression import STANDARD_INPUT
 from kesler.readers.opening import has_columns
-from kesler.readers.sql import holds_duckdb, holds_sqlite
+from kesler.readers.sql import is_database
 from kesler.readers.stream import Block, Stream
 from kesler.settings.table import SETTINGS
 from kesler.updates import PARAMETERS
@@ -236,7 +236,7 @@ def _start(source: str, n_bytes: int = START) -> str:
     database begins with changes with its rows, of which nothing is noted.
     """
     path = Path(source)
-    if holds_sqlite(source) or holds_duckdb(source):
+    if is_database(source):
         return ""
     if path.is_file():
         with path.open("rb") as file:

@@ -32,6 +32,8 @@ else:  # inflates several times faster than zlib
 STANDARD_INPUT = "-"
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".zip")
 """The usual suffixes of compressed files, before which that of the format stands."""
+WORKBOOKS = {"xl/workbook.xml", "content.xml"}
+"""Files in archives that are workbooks of Excel or LibreOffice."""
 
 
 def source_name(source: str) -> str:
@@ -99,6 +101,8 @@ def _zip(file: Any, path: Any, stack: ExitStack) -> _Opened:
             whole = stack.enter_context(TemporaryFile())
             shutil.copyfileobj(file, whole)
         archive = stack.enter_context(zipfile.ZipFile(whole))
+        if WORKBOOKS.intersection(archive.namelist()):
+            raise KeslerError(f"{name} is a workbook, which is read by its path: give one")
         members = [each for each in archive.infolist() if _is_content(each)]
         if len(members) != 1:
             raise KeslerError(

@@ -8,30 +8,31 @@ import subprocess
 import sys
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from importlib.util import find_spec
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from kesler.errors import KeslerError, ReadingWarning
 from kesler.readers import workbook
-from kesler.readers.compression import start_of
+from kesler.readers.compression import WORKBOOKS, start_of
 from kesler.readers.features import Names
 from kesler.readers.reader import Reader
 from kesler.readers.records import Fields, listed, table_reader
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 ZIP = b"PK\x03\x04"
-MEMBERS = {"xl/workbook.xml", "content.xml"}
-"""Files in archives that are workbooks."""
+N_ROWS = 100
+"""Rows among which the one that names the columns is found."""
 
 
 def excel_reader(path: str, fields: Fields, names: Names, sheet: str | None) -> Reader:
     """Read a sheet of Excel or LibreOffice, columns named in its first row.
 
-    Without ``sheet=`` it is the first sheet that is not hidden. Numbers, dates, times and truth
-    values have their types, texts such as 007 are texts, and empty cells are missing. A column
-    without a name has its letter. All rows of the sheet are in memory at once.
+    Without ``sheet=`` it is the first sheet that is not hidden. Titles above the names of columns
+    are left out. Numbers, dates, times and truth values have their types, texts such as 007 are
+    texts, and empty cells are missing. A column without a name has its letter. All rows of the
+    sheet are in memory at once.
     """
     if find_spec("python_calamine") is None:
         raise KeslerError(
@@ -39,11 +40,17 @@ def excel_reader(path: str, fields: Fields, names: Names, sheet: str | None) -> 
         )
     parts = _parts(path, sheet)
     name = _name(path, next(parts), sheet)
-    rows = _rows(parts)
-    header = next((row for _, row in rows), None)
-    if header is None:
+    _, start = next(parts)
+    rows = _filled(parts)
+    first = [*islice(rows, N_ROWS)]
+    if not first:
         raise KeslerError(f"the sheet {name!r} of {path} is empty: its first row names the columns")
-    return table_reader(f"sheet {name!r}, row", header, rows, fields, names)
+    at = _header([row for _, row in first], [fields.label or "", *fields.text])
+    if at:
+        _tell_skipped(f"the sheet {name!r} of {path}", first[at][0])
+    header = [_text(cell) or letters(start + i) for i, cell in enumerate(first[at][1])]
+    rest = chain(first[at + 1 :], rows)
+    return table_reader(f"sheet {name!r}, row", header, rest, fields, names)
 
 
 def holds_workbook(path: str) -> bool:
@@ -57,7 +64,7 @@ def holds_workbook(path: str) -> bool:
 def _holds_members(path: str) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
-            return not MEMBERS.isdisjoint(archive.namelist())
+            return not WORKBOOKS.isdisjoint(archive.namelist())
     except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError):
         return False
 
@@ -78,17 +85,29 @@ def _name(path: str, part: tuple[Any, ...], wanted: str | None) -> str:
     return str(name)
 
 
-def _rows(parts: Iterator[tuple[Any, ...]]) -> Iterator[tuple[int, list[Any]]]:
-    """Yield the names of columns, then the rows that are not empty, with their numbers."""
-    (_, start), header = next(parts), list[str]()
-    blocks = (enumerate(block, first_row) for _, first_row, block in parts)
-    for number, row in chain.from_iterable(blocks):
-        if all(cell is None for cell in row):
-            continue
-        if not header:
-            header = [_text(cell) or letters(start + i) for i, cell in enumerate(row)]
-            row = header
-        yield number, row
+def _filled(parts: Iterator[tuple[Any, ...]]) -> Iterator[tuple[int, list[Any]]]:
+    """Yield the rows that are not empty, with their numbers."""
+    for _, first_row, block in parts:
+        for number, row in enumerate(block, first_row):
+            if any(cell is not None for cell in row):
+                yield number, row
+
+
+def _header(rows: Sequence[Sequence[Any]], wanted: Collection[str]) -> int:
+    """Return which row names the columns: the first with the wanted names, or with two cells."""
+    for i, row in enumerate(rows):
+        if set(filter(None, wanted)) <= set(map(_text, row)) and any(wanted):
+            return i
+    n_filled = [sum(cell is not None for cell in row) for row in rows]
+    return next((i for i, n in enumerate(n_filled) if n > 1), 0)
+
+
+def _tell_skipped(sheet: str, row: int) -> None:
+    warnings.warn(
+        f"{sheet}: row {row} names the columns, and the rows above are not read",
+        ReadingWarning,
+        stacklevel=2,
+    )
 
 
 def _text(cell: Any) -> str:

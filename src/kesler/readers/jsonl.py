@@ -48,10 +48,19 @@ def example_of(fields: Fields, records: Records) -> Callable[[dict[str, Any]], E
         if is_inner:
             record = with_inner(record)
         if fields.require_labels and label not in record:
-            raise Unlabelled(f"there is no label field {label!r}, only {listed(record)}")
+            what = f"{listed(record)}{_hint(record)}"
+            raise Unlabelled(f"there is no label field {label!r}, only {what}")
         return records.example(record)
 
     return example
+
+
+def _hint(record: dict[str, Any]) -> str:
+    """Return which field may hold the rows that are wanted."""
+    for name, value in record.items():
+        if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+            return f" ({name!r} holds a list of objects: give this list as a file, if it is rows)"
+    return ""
 
 
 def with_inner(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:

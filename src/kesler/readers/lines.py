@@ -173,6 +173,8 @@ class Lines:
         As given.
     longest : int
         As given.
+    seen : bytes
+        The bytes up to the end of the first line, once this has been looked at.
 
     Raises
     ------
@@ -193,6 +195,7 @@ class Lines:
         self.longest = longest
         self.encoding = encoding
         self._n_read: Callable[[], float] = lambda: 0
+        self.seen = b""
         self._is_peeked = False
         self._is_raw = False
         self._in_chunks = False
@@ -281,13 +284,12 @@ class Lines:
             if encoding is not None:
                 file = self._in_utf8(file, encoding)
             # They may show that this is mail, whose messages have encodings of their own.
-            peeked = b""
             while self._is_peeked:
                 line = file.readline(CHUNK)
-                peeked += line
+                self.seen += line
                 yield 1, line
-            if peeked:
-                file = io.BufferedReader(Begun(file, peeked))
+            if self.seen:
+                file = io.BufferedReader(Begun(file, self.seen))
             if encoding is None and not self._is_raw:
                 file = self._in_utf8(file, None)
             if self._in_pieces:

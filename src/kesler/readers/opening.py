@@ -14,7 +14,7 @@ from kesler.datasets.dataset import Dataset, RecordDataset
 from kesler.datasets.loaders import load
 from kesler.errors import KeslerError
 from kesler.readers.arrays import array_reader, npz_reader
-from kesler.readers.compression import STANDARD_INPUT, SUFFIXES, source_name
+from kesler.readers.compression import STANDARD_INPUT, SUFFIXES, source_name, start_of
 from kesler.readers.csv_table import begins_csv, csv_reader
 from kesler.readers.dialects import Dialect
 from kesler.readers.excel import excel_reader, holds_workbook
@@ -23,11 +23,11 @@ from kesler.readers.json_values import begins_json, json_reader
 from kesler.readers.jsonl import begins_jsonl, jsonl_reader
 from kesler.readers.lines import LONGEST_LINE, Lines
 from kesler.readers.mail import begins_mail, mail_reader
-from kesler.readers.parquet_files import holds_parquet
+from kesler.readers.parquet_files import begins_parquet, holds_parquet
 from kesler.readers.parquet_table import parquet_reader
 from kesler.readers.reader import Example, Reader
 from kesler.readers.records import Fields, Records, Words
-from kesler.readers.sql import duckdb_reader, holds_duckdb, holds_sqlite, sqlite_reader
+from kesler.readers.sql import begins_duckdb, begins_sqlite, duckdb_reader, sqlite_reader
 from kesler.readers.stream import Stream
 from kesler.readers.svmlight import begins_svmlight, svmlight_reader
 from kesler.readers.vw import begins_ldf, begins_vw, vw_ldf_reader, vw_reader
@@ -55,9 +55,10 @@ class Format:
     begins : callable (first line) -> bool, or None
         Whether a source without a known suffix has this format, judged by its first line that is
         neither empty nor a ``#`` comment; None if the line does not show it.
+    begins_bytes : callable (first bytes) -> bool, or None
+        Whether a source that begins with these bytes has this format, whatever its name is.
     holds : callable (path) -> bool, or None
-        Whether a file or directory has this format, judged by its content; None if it does not
-        show, except by its first line.
+        Whether a file or directory has this format, judged by more of its content.
     directories : bool
         Whether a directory can have this format.
     """
@@ -65,6 +66,7 @@ class Format:
     open: Callable[..., Reader]
     suffixes: tuple[str, ...] = ()
     begins: Callable[[str], bool] | None = None
+    begins_bytes: Callable[[bytes], bool] | None = None
     holds: Callable[[str], bool] | None = None
     directories: bool = False
 
@@ -102,7 +104,13 @@ class Format:
 READERS: dict[str, Format] = {
     "jsonl": Format(jsonl_reader, (".jsonl", ".ndjson"), begins_jsonl),
     "json": Format(json_reader, (".json",), begins_json),
-    "parquet": Format(parquet_reader, (".parquet",), holds=holds_parquet, directories=True),
+    "parquet": Format(
+        parquet_reader,
+        (".parquet",),
+        begins_bytes=begins_parquet,
+        holds=holds_parquet,
+        directories=True,
+    ),
     "mail": Format(
         mail_reader,
         (".mbox", ".mbx", ".eml", ".emlx", ".msg"),
@@ -116,8 +124,8 @@ READERS: dict[str, Format] = {
     "csv": Format(csv_reader, (".csv", ".tsv"), begins_csv),
     "npz": Format(npz_reader, (".npz",)),
     "excel": Format(excel_reader, (".xlsx", ".xlsm", ".xls", ".ods"), holds=holds_workbook),
-    "sqlite": Format(sqlite_reader, (".db", ".sqlite", ".sqlite3"), holds=holds_sqlite),
-    "duckdb": Format(duckdb_reader, (".duckdb",), holds=holds_duckdb),
+    "sqlite": Format(sqlite_reader, (".db", ".sqlite", ".sqlite3"), begins_bytes=begins_sqlite),
+    "duckdb": Format(duckdb_reader, (".duckdb",), begins_bytes=begins_duckdb),
 }
 """The formats by the names that `open_stream` and the command line take.
 
@@ -128,8 +136,8 @@ The first format that matches the content, or a first line, is chosen.
 def format_of(source: str, lines: Lines) -> str:
     """Return the format of a source.
 
-    It is the first format of `READERS` that a file or directory has by its content, such as the
-    first bytes of Parquet. Otherwise the suffix, without that of a compression, determines the
+    It is the first format of `READERS` that a source has by its first bytes or more of its content,
+    such as those of Parquet. Otherwise the suffix, without that of a compression, determines the
     format. Without a known suffix, as on standard input, it is the first format that matches the
     first line that is neither empty nor a ``#`` comment.
 
@@ -145,15 +153,19 @@ def format_of(source: str, lines: Lines) -> str:
     KeslerError
         If neither the name nor the first line shows the format, or there is no first line.
     """
-    for name, each in READERS.items() if os.path.exists(source) else ():
-        if each.holds is not None and each.holds(source):
+    first = lines.first() if lines.is_piped else b""
+    start = lines.seen if lines.is_piped else start_of(source, LONGEST_MAGIC)
+    for name, each in READERS.items():
+        if each.begins_bytes is not None and each.begins_bytes(start):
+            return name
+        if each.holds is not None and os.path.exists(source) and each.holds(source):
             return name
     suffixes = [suffix.lower() for suffix in Path(source).suffixes]
     plain = [suffix for suffix in suffixes if suffix not in SUFFIXES]
     for name, each in READERS.items():
         if plain and plain[-1] in each.suffixes:
             return name
-    return _format_of_line(lines.first(), source_name(source))
+    return _format_of_line(first or lines.first(), source_name(source))
 
 
 def _format_of_line(line: bytes, source: str) -> str:
@@ -170,6 +182,7 @@ def _format_of_line(line: bytes, source: str) -> str:
 
 
 PREFIX = "dataset:"
+LONGEST_MAGIC = 16  # bytes that show a format
 
 
 def dataset_reader(source: str, names: Names, fields: Fields) -> Reader:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from kesler.errors import KeslerError, ReadingWarning
-from kesler.readers.compression import start_of
 from kesler.readers.reader import readable
 
 # Each of pyarrow's own errors is one of these as well.
@@ -43,12 +42,15 @@ class Part(NamedTuple):
     batches: Callable[[], Iterator[Any]]
 
 
+def begins_parquet(start: bytes) -> bool:
+    """Return whether first bytes are those of Parquet."""
+    return start.startswith(MAGIC)
+
+
 def holds_parquet(path: str) -> bool:
-    """Return whether a file is Parquet, or a directory holds such files and is no Maildir."""
-    if os.path.isdir(path):
-        is_maildir = os.path.isdir(os.path.join(path, "cur"))
-        return not is_maildir and any(is_parquet for _, is_parquet in _files(Path(path)))
-    return start_of(path, len(MAGIC)) == MAGIC
+    """Return whether a path is that of a directory with files of Parquet that is no Maildir."""
+    is_maildir = os.path.isdir(os.path.join(path, "cur"))
+    return not is_maildir and any(is_parquet for _, is_parquet in _files(Path(path)))
 
 
 def parquet_parts(path: str) -> tuple[Any, list[Part]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ import numpy.typing as npt
 
 from kesler.data.labels import classes_of
 from kesler.data.rows import Rows
-from kesler.data.schema.arrow import arrow_columns
+from kesler.data.schema.arrow import arrow_columns, can_hold
 from kesler.data.sparse_rows import SparseRows, as_float32, joined
+from kesler.errors import ReadingWarning
 from kesler.readers.features import LARGEST, Names
 from kesler.readers.parquet_files import DAMAGE, Part, parquet_parts
 from kesler.readers.reader import Example, Reader, Refused, Scanning, readable
@@ -123,14 +125,6 @@ def _decoded(array: Any) -> Any:
     if types.is_decimal(array.type):
         return array.cast("float64")
     return array.dictionary_decode() if types.is_dictionary(array.type) else array
-
-
-def simple(batch: Any) -> Any:
-    """Return a pyarrow.RecordBatch whose columns are those of `arrow_columns`."""
-    from pyarrow import RecordBatch
-
-    columns = arrow_columns(batch)
-    return RecordBatch.from_arrays([*columns.values()], [*columns])
 
 
 def _is_numeric(array: Any) -> bool:
@@ -278,10 +272,10 @@ def parquet_reader(path: str, fields: Fields, names: Names) -> Reader:
     """
     with readable(path, "Parquet", *DAMAGE):
         schema, parts = parquet_parts(path)
-        header = [*arrow_columns(schema.empty_table())]
+        header = _readable(path, arrow_columns(schema.empty_table()), fields)
     fields.require_columns(header)
     records = Records(fields, names)
-    batches = Batches(path, parts)
+    batches = Batches(path, parts, header)
 
     def scanner() -> BatchScanner:
         columns = Columns(names, records, header, fields.label)
@@ -290,6 +284,22 @@ def parquet_reader(path: str, fields: Fields, names: Names) -> Reader:
     # With text fields, most of the time is spent on tokens.
     scanning = None if fields.text or fields.as_table else Scanning(batches, scanner)
     return Reader("row", batches, records.example, records.gather, names.vocabulary, scanning)
+
+
+def _readable(path: str, columns: dict[str, Any], fields: Fields) -> list[str]:
+    """Return the columns that are read, and warn of those whose cells no column can hold."""
+    named = {fields.label, fields.id, *fields.text}
+    kinds = {name: array.type for name, array in columns.items() if name not in named}
+    odd = {name: kind for name, kind in kinds.items() if not can_hold(kind)}
+    if odd:
+        listed = ", ".join(f"{name!r} ({kind})" for name, kind in odd.items())
+        warnings.warn(
+            f"{path}: columns whose cells are neither texts, numbers, dates nor lists are not "
+            f"read: {listed}",
+            ReadingWarning,
+            stacklevel=2,
+        )
+    return [name for name in columns if name not in odd]
 
 
 class Batches:
@@ -301,6 +311,8 @@ class Batches:
         The name of the source in messages.
     parts : sequence of Part
         The files.
+    header : list of str
+        The columns that are read, as `arrow_columns` names them.
 
     Attributes
     ----------
@@ -311,8 +323,9 @@ class Batches:
     is_piped = False
     is_long = True
 
-    def __init__(self, path: str, parts: Sequence[Part]) -> None:
+    def __init__(self, path: str, parts: Sequence[Part], header: list[str]) -> None:
         self._path = path
+        self._header = header
         self._parts = parts
         self._begun = list[int]()
         self._batches = self._read()
@@ -350,5 +363,12 @@ class Batches:
             self._begun.append(first_row)
             with readable(part.path, "Parquet", *DAMAGE):
                 for batch in part.batches():
-                    yield first_row, simple(batch)
+                    yield first_row, self._simple(batch)
                     first_row += len(batch)
+
+    def _simple(self, batch: Any) -> Any:
+        """Return a pyarrow.RecordBatch with the columns that are read."""
+        from pyarrow import RecordBatch
+
+        columns = arrow_columns(batch)
+        return RecordBatch.from_arrays([columns[name] for name in self._header], self._header)

@@ -79,14 +79,20 @@ def duckdb_reader(path: str, fields: Fields, names: Names, sql: str | None) -> R
     return _reader(path, engine, sql, fields, names)
 
 
-def holds_sqlite(path: str) -> bool:
-    """Return whether a file is a database of SQLite, judged by its first bytes."""
-    return start_of(path, len(SQLITE_MAGIC)) == SQLITE_MAGIC
+def begins_sqlite(start: bytes) -> bool:
+    """Return whether first bytes are those of a database of SQLite."""
+    return start.startswith(SQLITE_MAGIC)
 
 
-def holds_duckdb(path: str) -> bool:
-    """Return whether a file is a database of DuckDB, judged by its first bytes."""
-    return start_of(path, 8 + len(DUCKDB_MAGIC))[8:] == DUCKDB_MAGIC
+def begins_duckdb(start: bytes) -> bool:
+    """Return whether first bytes are those of a database of DuckDB."""
+    return start[8:].startswith(DUCKDB_MAGIC)
+
+
+def is_database(path: str) -> bool:
+    """Return whether a file is a database, judged by its first bytes."""
+    start = start_of(path, len(SQLITE_MAGIC))
+    return begins_sqlite(start) or begins_duckdb(start)
 
 
 def _reader(path: str, engine: Engine, sql: str | None, fields: Fields, names: Names) -> Reader:
@@ -197,8 +203,10 @@ def _duckdb(path: str) -> Any:
     """Open a database of DuckDB in such a way that a query can read it and nothing else."""
     import duckdb
 
-    closed: dict[str, Any] = {"enable_external_access": "false", "lock_configuration": "true"}
-    return _OneQuery(duckdb.connect(path, read_only=True, config=closed))
+    connection = duckdb.connect(path, read_only=True, config={"enable_external_access": "false"})
+    connection.execute("set timezone = 'UTC'")  # times with a zone do not depend on the machine
+    connection.execute("set lock_configuration = true")
+    return _OneQuery(connection)
 
 
 class _OneQuery:

@@ -56,3 +56,26 @@ def _of_python(kind: Any) -> Any:
     if types.is_timestamp(kind):
         return timestamp("us", kind.tz)
     return duration("us") if types.is_duration(kind) else time64("us")
+
+
+def can_hold(kind: Any) -> bool:
+    """Return whether a kind of column can hold cells of an Arrow type: numbers, texts, lists.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> [can_hold(kind) for kind in (pa.int8(), pa.binary(), pa.list_(pa.list_(pa.int8())))]
+    [True, False, False]
+    """
+    from pyarrow import types
+
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return can_hold(kind.value_type) and not _is_compound(kind.value_type)
+    is_binary = types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
+    return not (is_binary or types.is_fixed_size_binary(kind) or types.is_union(kind))
+
+
+def _is_compound(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_nested(kind) or (types.is_temporal(kind) and not types.is_duration(kind)))

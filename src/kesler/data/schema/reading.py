@@ -192,6 +192,16 @@ def warn_of(place: str, name: str, what: str, found: str) -> None:
     )
 
 
+def warn_of_later(name: str, what: str) -> None:
+    """Warn of such cells in later rows, by one sentence for all of them, which is said once."""
+    warn(
+        f"column {name!r} holds cells in later rows that are not {what}: they count as missing; "
+        'on_mismatch="raise" names the first',
+        MismatchWarning,
+        stacklevel=2,
+    )
+
+
 def mismatch(place: str, name: str, what: str, found: str) -> KeslerError:
     """Return the error for a cell that its column cannot hold."""
     return KeslerError(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kesler.data.schema.inference import column_of
-from kesler.data.schema.reading import ColumnReader, mismatch, warn_of
+from kesler.data.schema.reading import ColumnReader, mismatch, warn_of, warn_of_later
 from kesler.data.schema.records import Table, Unfit
 from kesler.data.schema.schema import NOT_LEARNT, Column, Schema, named_column
 
@@ -83,7 +83,9 @@ def usable(table: Table, given: Mapping[str, Column], on_mismatch: str) -> Table
         what = "a text, a number, a date or a list of texts or numbers"
         if on_mismatch == "raise" and not ignored:
             raise mismatch(table.place(row), name, what, cells[row].what)
-        if not ignored:
+        if not ignored and not table.first_row:
             warn_of(table.place(row), name, what, cells[row].what)
+        elif not ignored:
+            warn_of_later(name, what)
         columns[name] = [None if isinstance(c, Unfit) else c for c in cells]
     return replace(table, columns=columns)
