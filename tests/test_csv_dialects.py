@@ -122,7 +122,7 @@ def test_lines_before_the_header_are_left_out_and_told(tmp_path, plain, name):
     assert rows == plain
     first = BEFORE[name].splitlines()
     n_lines = sum(1 for line in first if line)
-    what = "line" if n_lines == 1 else f"{n_lines} lines"
+    what = "1 line" if n_lines == 1 else f"{n_lines} lines"
     assert f"rows.csv has {what} before its table, left out, the first {first[0]!r}" in said
     assert "skip_lines=..." in said
     if name != "names and values":  # which only the names of columns tell from a header
@@ -426,7 +426,7 @@ def test_messages_name_options_of_the_command_line(tmp_path, capsys):
     path = write(tmp_path, "rows.csv", "# by a tool\n" + written(rows=ROWS[1:], header=ROWS[0]))
     command = "compare", path, "--methods", "multi", "--label", "3"
     done = kesler(capsys, *command)
-    assert done.code == 0 and "give --skip-lines" in done.err and "without a header" in done.err
+    assert done.code == 0 and "say where with --skip-lines" in done.err and "without a header" in done.err
     assert kesler(capsys, *command, "--no-header", "--skip-lines", "1").err == ""
     done = kesler(capsys, *command, "--delimiter", "ab")
     assert done.code == 2

@@ -293,11 +293,11 @@ def _tell_skipped(source: str, lines: list[bytes]) -> None:
     """Warn of lines that are left out before the header."""
     told = [line for line in lines if line.strip() and not is_separator_line(line)]
     if told:
-        what = "line" if len(told) == 1 else f"{len(told)} lines"
+        what = "1 line" if len(told) == 1 else f"{len(told)} lines"
         shown = told[0].decode(errors="replace").strip()[:MOST_SHOWN]
         _warn(
             f"{source} has {what} before its table, left out, the first {shown!r}: if the table "
-            "begins elsewhere, give skip_lines=..."
+            "begins elsewhere, say where with skip_lines=..."
         )
 
 
