@@ -90,6 +90,19 @@ def test_decimal_commas_separate_nothing(tmp_path):
     assert "size, cm=7,5" in stream.vocabulary.names
 
 
+def test_a_header_without_the_delimiter_is_no_title(tmp_path):
+    """By commas, the rows have three cells each and the header one, as a title has."""
+    text = "size;weight\n" + "".join(f"{i},5;{i * i},25\n" for i in range(30))
+    stream = open_stream(write(tmp_path, "rows.csv", text), require_labels=False)
+    assert sum(map(len, stream)) == 30 and "size=7,5" in stream.vocabulary.names
+
+
+def test_a_title_with_another_delimiter_is_a_title(tmp_path):
+    text = "Report, May\nsize;weight;kind\n" + "".join(f"{i},5;{i},25;a\n" for i in range(30))
+    rows, said = told(tmp_path, text, label=None, require_labels=False)
+    assert len(rows) == 30 and "the first 'Report, May'" in said and "kind=a" in rows[0][1]
+
+
 def test_backslashes_before_quotes_are_found(tmp_path):
     text = written([["1", 'a "b", c', "x"], ["2", "d\\e", "y"]], escapechar="\\", doublequote=False)
     assert '\\"b\\"' in text
@@ -168,8 +181,15 @@ def test_columns_without_a_header_are_named_by_their_numbers(tmp_path):
 def test_a_header_of_numbers_is_a_header(tmp_path):
     text = written(header=["1", "2", "3"])
     assert rows_of(tmp_path, text, label="3")[1] == ("Pflaume", {"1": 7.5, "2=ripe, no 1": 1.0})
-    with pytest.raises(KeslerError, match=r"has no column '7': it has 'size', 'note', 'kind'"):
+    with pytest.raises(KeslerError, match=r"has no column '7': it has 'size', 'note', 'kind'$"):
         rows_of(tmp_path, written(), label="7")
+
+
+def test_a_missing_column_is_refused_with_what_to_do(tmp_path):
+    with pytest.raises(KeslerError, match=r"'0\.5', .*or name columns by .* with header=False$"):
+        rows_of(tmp_path, written(header=ROWS[0]))
+    with pytest.raises(KeslerError, match=r"it has 'size:kind'; if .* with delimiter=\.\.\.$"):
+        rows_of(tmp_path, "size:kind\n1:a\n")
 
 
 def test_columns_of_the_same_name_are_refused_and_can_be_read_by_number(tmp_path):
@@ -252,7 +272,7 @@ def test_scanned_rows_below_an_unclosed_quote_are_read(tmp_path, monkeypatch, sm
     monkeypatch.setattr(lines, "SMALL", small)
     for chunk in (64, 1000, 1 << 18):
         monkeypatch.setattr(lines, "CHUNK", chunk)
-        for at in (2, 1500, 3001):
+        for at in (1, 2, 1500, 3001):
             text = broken(at, '"7,7,Apfel', rows)
             stream = open_stream(write(tmp_path, "rows.csv", text), label="kind", skip_bad=True)
             labels = [label for block in stream for label in block.labels]
@@ -426,7 +446,11 @@ def test_messages_name_options_of_the_command_line(tmp_path, capsys):
     path = write(tmp_path, "rows.csv", "# by a tool\n" + written(rows=ROWS[1:], header=ROWS[0]))
     command = "compare", path, "--methods", "multi", "--label", "3"
     done = kesler(capsys, *command)
-    assert done.code == 0 and "say where with --skip-lines" in done.err and "without a header" in done.err
+    assert (
+        done.code == 0
+        and "say where with --skip-lines" in done.err
+        and "without a header" in done.err
+    )
     assert kesler(capsys, *command, "--no-header", "--skip-lines", "1").err == ""
     done = kesler(capsys, *command, "--delimiter", "ab")
     assert done.code == 2

@@ -148,9 +148,11 @@ class Table:
             next(numbered, None)
         sample = CsvRows(iter(enumerate(ahead[n_skipped:])), self.dialect.reader)
         self.header = self._columns(numbered, [row for _, row in sample if isinstance(row, list)])
+        by_number = ", or name columns by their numbers with header=False"
         fields.require_columns(
             self.header,
-            f", or name columns by their numbers with header=False, skip_lines={n_skipped + 1}",
+            if_twice=f"{by_number}, skip_lines={n_skipped + 1}",
+            if_missing=self._if_missing(by_number),
         )
         has_label = fields.label is not None and fields.label in self.header
         self._label_at = self.header.index(fields.label or "") if has_label else None
@@ -198,6 +200,13 @@ class Table:
             return False
         return self._label_at is None or cells[self._label_at].strip() in self._known_labels
 
+    def _if_missing(self, by_number: str) -> str:
+        """Return what can be done if the header does not name a column."""
+        if len(self.header) == 1:
+            return "; if these are several cells, say what is between them with delimiter=..."
+        is_header = all(parse_number(name) is None for name in self.header)
+        return "" if is_header or self.dialect.header is False else by_number
+
     def _columns(self, numbered: Iterator[tuple[int, bytes]], sample: list[list[str]]) -> list[str]:
         """Return the names of the columns, read if there is a header."""
         if sample and (self.dialect.header is False or self._begins_with_data(sample[0])):
@@ -221,7 +230,7 @@ class Table:
         if has_numbers:
             _warn(
                 f"{self._source} is read as a table without a header, whose columns have the names "
-                f"1 to {len(first)}: if its first row names the columns, give header=True"
+                f"1 to {len(first)}: if its first row names the columns, name one with label=..."
             )
         return has_numbers
 

@@ -154,9 +154,8 @@ def _tried(
     width = 0 if isinstance(header, csv.Error) else len(header)
     like_header = [_fits(row, header) for _, row in rows[at + 1 :]]
     share = sum(like_header) / (len(like_header) or 1)
-    is_default = width < 2 and dialect.delimiter == ","
     named = _names(header, columns)
-    score = (named, width > 1, round(share, 1), -at, share, width, is_default)
+    score = (named, width > 1, round(share, 1), -at, share, width)
     return _Trial(score, replace(dialect, skip_lines=n_skipped))
 
 

@@ -66,15 +66,18 @@ class Fields:
         named = [self.label if self.require_labels else None, self.id, *self.text]
         return [name for name in named if name is not None]
 
-    def require_columns(self, columns: Sequence[str], instead: str = "") -> None:
+    def require_columns(
+        self, columns: Sequence[str], *, if_twice: str = "", if_missing: str = ""
+    ) -> None:
         """Raise KeslerError if columns are not distinct, or a required one is missing.
 
-        `instead` says what can be done besides giving each column its own name.
+        The strings say what can be done besides naming each, and naming another.
         """
         twice = next((name for name, n in Counter(columns).items() if n > 1), None)
         if twice is not None:
             raise KeslerError(
-                f"{self.source} has more than one column {twice!r}: give each its own name{instead}"
+                f"{self.source} has more than one column {twice!r}: give each its own name"
+                f"{if_twice}"
             )
         if self.label is None and self.require_labels:
             raise KeslerError(
@@ -86,6 +89,7 @@ class Fields:
             hint = "; name that of the texts (text=... or --text)" * (missing[0] in self.text)
             raise KeslerError(
                 f"{self.source} has no column {missing[0]!r}: it has {listed(columns)}{hint}"
+                f"{if_missing}"
             )
 
 
