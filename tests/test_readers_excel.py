@@ -170,6 +170,15 @@ def test_workbooks_are_known_by_their_content(tmp_path, name):
     assert table_of(path) == (["a"], {"x": [1]})
 
 
+@pytest.mark.parametrize("name", ["rows.xls", "rows.xlsx", "rows.parquet", "rows.db"])
+def test_text_with_the_suffix_of_another_format_is_text(tmp_path, name):
+    path = tmp_path / name
+    # As some programs write for Excel.
+    path.write_text("team\tx\na b\t1\n", encoding="utf-16" if name == "rows.xls" else "utf-8")
+    assert format_of(str(path), Lines(str(path))) == "csv"
+    assert table_of(path) == (["a b"], {"x": ["1"]})
+
+
 # ---- errors -------------------------------------------------------------------------------------
 
 

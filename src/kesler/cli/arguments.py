@@ -143,18 +143,18 @@ def _reading(command: ArgumentParser) -> None:
         metavar="NAME",
         help=f"{listed(READERS)}; default: by the suffix or first line of INPUT",
     )
-    add("--label", metavar="NAME", help="column or field of the labels (jsonl: label)")
+    add("--label", metavar="NAME", help="column or field of the labels (JSON: label)")
     add(
         "--text",
         metavar="NAMES",
-        help="columns or fields of text, separated by commas; all others are ignored (jsonl: "
+        help="columns or fields of text, separated by commas; all others are ignored (JSON: "
         "text), unless --table or another kind is given",
     )
     add(
         "--table",
         action="store_true",
-        help="learn from all columns of csv, jsonl or parquet, each by its kind: text, category, "
-        "number, date, list of tags or of numbers; kinds that are not given are inferred from the "
+        help="learn from all columns of a table, or fields of JSON, each by its kind: text, "
+        "category, number, date, list of tags or of numbers; other kinds are inferred from the "
         "first 50 rows, and nearly unique identifiers are ignored (default for a file, not "
         "standard input, whose first rows hold a text, a date, a list or an identifier)",
     )

@@ -54,6 +54,7 @@ seen before (progressive validation), and write the model.
 LEARN_EXAMPLES = f"""\
 examples:
   kesler learn mail.jsonl --model mail.kesler --update pa1 --C 0.01
+  kesler learn "desk.db?select team, text from mail" --label team --model d.kesler
   kesler learn long.vw --model m.kesler --checkpoint 100000
   kesler learn long.vw --model m.kesler --checkpoint 100000 --resume
 

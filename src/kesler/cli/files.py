@@ -62,7 +62,7 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     Without options of columns, a file is a table if one of its first rows holds a text of several
     words, a date, a list, an identifier or a number in another notation than 1234.5: as a category,
     each of these would be new in most rows. It is also a table if all cells are numbers and
-    some are empty, or if JSON lines hold the same numbers in each row.
+    some are empty, or if JSON holds the same numbers in each row.
     """
     found = reading(options)
     if "text" in found or "as_table" in found:

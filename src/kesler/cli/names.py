@@ -60,10 +60,11 @@ def formats() -> str:
     }
     with_fields = listed([name for name, each in READERS.items() if each.has_fields], "and")
     sniffed = listed([name for name, each in READERS.items() if each.begins is not None], "and")
+    certain = [name for name, each in READERS.items() if each.begins_bytes or each.holds]
     note = (
-        "The format follows from the suffix, before that of a compression. Without a suffix, "
-        f"such as on standard input, {sniffed} are recognised by the first line. --label and "
-        f"--text apply to {with_fields}."
+        f"{listed(certain, 'and').capitalize()} are recognised by their content, other formats by "
+        "the suffix, before that of a compression. Without a suffix, such as on standard input, "
+        f"{sniffed} are recognised by the first line. --label and --text apply to {with_fields}."
     )
     return f"formats:\n{table(rows)}\n{textwrap.fill(note, WIDTH)}"
 

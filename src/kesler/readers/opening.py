@@ -17,6 +17,7 @@ from kesler.readers.arrays import array_reader, npz_reader
 from kesler.readers.compression import STANDARD_INPUT, SUFFIXES, source_name, start_of
 from kesler.readers.csv_table import begins_csv, csv_reader
 from kesler.readers.dialects import Dialect
+from kesler.readers.encodings import wide_encoding
 from kesler.readers.excel import excel_reader, holds_workbook
 from kesler.readers.features import Names
 from kesler.readers.json_values import begins_json, json_reader
@@ -96,6 +97,11 @@ class Format:
         return "names" in self.takes
 
     @property
+    def is_binary(self) -> bool:
+        """Whether its files are no text."""
+        return not self.is_piped
+
+    @property
     def summary(self) -> str:
         """A description of the format in one line."""
         return (inspect.getdoc(self.open) or "").partition("\n")[0]
@@ -163,9 +169,14 @@ def format_of(source: str, lines: Lines) -> str:
     suffixes = [suffix.lower() for suffix in Path(source).suffixes]
     plain = [suffix for suffix in suffixes if suffix not in SUFFIXES]
     for name, each in READERS.items():
-        if plain and plain[-1] in each.suffixes:
+        if plain and plain[-1] in each.suffixes and not (each.is_binary and _is_text(start)):
             return name
     return _format_of_line(first or lines.first(), source_name(source))
+
+
+def _is_text(start: bytes) -> bool:
+    """Return whether the first bytes of a file can be text, as of tables that are called .xls."""
+    return bool(start) and (min(start) >= ord("\t") or wide_encoding(start) is not None)
 
 
 def _format_of_line(line: bytes, source: str) -> str:
@@ -260,10 +271,10 @@ def open_stream(
         A name of `kesler.readers.READERS`. By default it is inferred from the name of the source or
         from the first line; see `kesler.readers.opening`.
     label : str, optional
-        The column of the labels, required for CSV and Parquet; by default ``label`` in JSON lines.
+        The column of the labels, required for tables; by default ``label`` in JSON.
     text : str or sequence of str, optional
         The columns or fields whose tokens are the features, separated by commas in a string. By
-        default this is the field ``text`` of JSON lines if there is one; other sources are tables.
+        default this is the field ``text`` of JSON if there is one; other sources are tables.
     id : str, optional
         The column or field that identifies each row in its origin. It remains a column.
     origins : bool, default False
@@ -271,7 +282,7 @@ def open_stream(
         are read one by one.
     as_table : bool, default False
         If True, the rows of a block are a table of raw cells, for learners of tables (parameter
-        `columns`), which may be of CSV, JSON lines, Parquet and data sets of texts; `text` is then
+        `columns`), which may be of files with columns and of data sets of texts; `text` is then
         ignored.
     words : function, default the distinct words
         The features of the texts of a row as a dictionary, given these texts.
@@ -333,7 +344,8 @@ def open_stream(
     -------
     Stream
         The blocks, read once and lazily: memory does not grow with the length of the source,
-        except for the arrays of a .npz file and the index of a mail directory.
+        except for the arrays of a .npz file, the index of a mail directory, and a sheet of a
+        workbook, which is in a process of its own.
 
     Raises
     ------
@@ -447,7 +459,7 @@ def _reader(
 
 
 def has_columns(source: str, format: str | None = None, encoding: str | None = None) -> bool:
-    """Return whether a file has columns, or fields: whether it is CSV, JSON lines or Parquet.
+    """Return whether a file has columns, or fields, as CSV, JSON and databases have.
 
     Examples
     --------

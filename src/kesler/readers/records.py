@@ -1,4 +1,4 @@
-"""Records: conversion of the named fields of CSV, Parquet and JSON lines to features."""
+"""Records: conversion of the named fields of tables and JSON to features."""
 
 from __future__ import annotations
 

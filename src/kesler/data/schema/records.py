@@ -16,6 +16,7 @@ from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError
 
 NUMBERS = frozenset((int, float, bool))
+SIMPLE = NUMBERS | {str, type(None)}
 DEEPEST = 8  # levels of mappings within mappings that are columns
 
 
@@ -299,7 +300,8 @@ def _of_frame(X: Any) -> Table:
 def _columns_in(name: str, cells: list[Any]) -> dict[str, list[Any]]:
     """Return a column, or the columns of the fields of its mappings as ``outer.inner``."""
     found = plain_column(cells)
-    if found is None and any(nested(cell) is not None for cell in cells):
+    kinds = {*map(type, cells)} - SIMPLE
+    if found is None and kinds and any(nested(cell) is not None for cell in cells):
         return _of_mappings([{} if cell is None else {name: cell} for cell in cells]).columns
     return {name: list(map(_cell, cells)) if found is None else found}
 
@@ -375,7 +377,8 @@ def flat(row: Mapping[Any, Any], number: int = 0, prefix: str = "") -> Iterable[
                 f"row {number} of X names a column {short(name)} ({type(name).__name__}): names of "
                 "columns are texts"
             )
-        inner = nested(cell) if prefix.count(".") < DEEPEST else None
+        may_be = type(cell) not in SIMPLE and prefix.count(".") < DEEPEST
+        inner = nested(cell) if may_be else None
         if inner is None:
             yield f"{prefix}{name}", _cell(cell)
             continue
@@ -393,12 +396,9 @@ def nested(cell: Any) -> Mapping[Any, Any] | None:
     >>> nested({"a": 1}), nested([("a", 1), (2, 3)]), nested(["a", "b"])
     ({'a': 1}, {'a': 1, '2': 3}, None)
     """
-    kind = type(cell)
-    if kind in NUMBERS or kind is str or cell is None:
-        return None
     if isinstance(cell, Mapping):
         return {str(name): value for name, value in cell.items()}
-    if kind is not list or not all(type(each) is tuple and len(each) == 2 for each in cell):
+    if type(cell) is not list or not all(type(each) is tuple and len(each) == 2 for each in cell):
         return None
     return {str(name): value for name, value in cell} or None
 
