@@ -14,7 +14,7 @@ from kesler.cli.names import HYPOTHESES, PARTS
 from kesler.learner.classes import OnNewClass
 from kesler.settings.table import SETTINGS
 
-COMMANDS = ("compare", "learn", "predict", "explain", "serve", "share", "test", "warm-up")
+COMMANDS = ("compare", "learn", "predict", "explain", "serve", "share", "test", "undo", "warm-up")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -31,6 +31,8 @@ from kesler.cli.descriptions import (
     SHOW_EXAMPLES,
     TEST,
     TEST_EXAMPLES,
+    UNDO,
+    UNDO_EXAMPLES,
     WARM_UP,
     WARM_UP_EXAMPLES,
 )
@@ -60,6 +62,7 @@ def parser() -> ArgumentParser:
     command("share", "select features shared by all classes", _share, SHARE, SHARE_EXAMPLES)
     command("show", "print the contents of a model file", _show, SHOW, SHOW_EXAMPLES)
     command("test", "report what a model gets wrong", _test, TEST, TEST_EXAMPLES)
+    command("undo", "take back answers of a journal", _undo, UNDO, UNDO_EXAMPLES)
     command("warm-up", "compile everything beforehand", _nothing, WARM_UP, WARM_UP_EXAMPLES)
     return root
 
@@ -370,6 +373,20 @@ def _predict(command: Command) -> None:
         help="column that identifies the rows, for --output and --json-lines",
     )
     _reading(command)
+
+
+def _undo(command: Command) -> None:
+    command.add_argument("database", metavar="DATABASE", help="file of the journal")
+    add = command.add_argument
+    add("ids", metavar="ID", nargs="*", help="id of a row, a relabel, a rename, a merge or an undo")
+    add("--model", metavar="NAME", help="name of the model (default: the only one)")
+    add(
+        "-n",
+        type=_positive,
+        default=20,
+        metavar="N",
+        help="number of events that are printed without an ID (default: %(default)s)",
+    )
 
 
 def _serve(command: Command) -> None:

@@ -156,6 +156,20 @@ examples:
 {EXIT}"""
 
 
+UNDO = """\
+Take back events of a model of a journal (kesler.durable), such as answers that were
+wrong: the model is then the one that has never met them. What was taken back is valid
+again if its undo is taken back. Without an ID, the last events are printed, with their
+time, kind, id, answer and row."""
+
+UNDO_EXAMPLES = f"""\
+examples:
+  kesler undo desk.db                      the last events
+  kesler undo desk.db m17 m18 --model mail
+
+{EXIT}"""
+
+
 SERVE = """\
 Serve the models of a journal (kesler.durable) over HTTP, by JSON and by pages
 with which people file items by keyboard. DATABASE is made if it does not exist.

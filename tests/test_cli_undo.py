@@ -1,0 +1,47 @@
+"""kesler undo: answers of a journal are taken back, and listed."""
+
+from __future__ import annotations
+
+import pytest
+
+from commands import kesler, refused
+from kesler import OnlineClassifier
+from kesler.durable import Journal
+
+
+@pytest.fixture
+def database(tmp_path):
+    path = tmp_path / "desk.db"
+    with Journal(path) as journal:
+        mail = journal.open("mail", OnlineClassifier())
+        for id, text, folder in [("m1", "win cash", "spam"), ("m2", "team lunch", "work")]:
+            mail.learn_one(text, folder, id=id)
+    return path
+
+
+def test_answers_are_taken_back_and_valid_again(database, capsys):
+    done = kesler(capsys, "undo", database, "m2")
+    assert done.lines == ["taken back: m2, a learn of 'work'"]
+    assert kesler(capsys, "undo", database, "m2").lines == ["had been taken back before: m2"]
+    with Journal(database) as journal:
+        assert journal.open("mail").classes_.tolist() == ["spam"]
+        undo = journal.open("mail").history(1)[0].id
+    kesler(capsys, "undo", database, undo, "--model", "mail")
+    with Journal(database) as journal:
+        assert journal.open("mail").classes_.tolist() == ["spam", "work"]
+
+
+def test_the_last_events_are_listed(database, capsys):
+    kesler(capsys, "undo", database, "m1")
+    cells = [line.split("\t") for line in kesler(capsys, "undo", database).lines]
+    assert [each[1] for each in cells] == ["undo", "learn", "learn"]
+    assert cells[2][2:] == ["m1", "'spam'", "'win cash'", "taken back"]
+    assert len(kesler(capsys, "undo", database, "-n", "1").lines) == 1
+
+
+def test_what_cannot_be_taken_back_is_a_sentence(database, capsys, tmp_path):
+    refused(kesler(capsys, "undo", database, "m9"), "m9")
+    refused(kesler(capsys, "undo", tmp_path / "nowhere.db"), "nowhere.db")
+    with Journal(database) as journal:
+        journal.open("desk", OnlineClassifier())
+    refused(kesler(capsys, "undo", database), "desk, mail", "--model")
