@@ -157,10 +157,10 @@ examples:
 
 
 UNDO = """\
-Take back events of a model of a journal (kesler.durable), such as answers that were
-wrong: the model is then the one that has never met them. What was taken back is valid
-again if its undo is taken back. Without an ID, the last events are printed, with their
-time, kind, id, answer and row."""
+Take back events of a model of a journal (kesler.durable), such as answers that
+were wrong: the model is then the one that has never met them. What was taken
+back is valid again if its undo is taken back. Without an ID, the last events
+are printed, with their time, kind, id, answer and row."""
 
 UNDO_EXAMPLES = f"""\
 examples:

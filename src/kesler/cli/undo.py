@@ -32,7 +32,7 @@ def _model(journal: Journal, options: Namespace) -> Model:
     if name is None and len(names) == 1:
         (name,) = names
     if name not in names:
-        known = ", ".join(names) or "none"
+        known = ", ".join(sorted(names)) or "none"
         raise KeslerError(
             f"{options.database} has the models {known}: give the name of one with --model"
         )
