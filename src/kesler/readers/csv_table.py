@@ -261,14 +261,14 @@ def csv_reader(lines: Lines, fields: Fields, names: Names, dialect: Dialect) -> 
     table = Table(lines, fields, dialect)
     header, records = table.header, Records(fields, names)
 
-    def value(column: str, cell: str) -> Any:
-        if column == fields.label:
-            return table.label(cell)
-        return cell if fields.text or fields.as_table else _value(cell)
-
     def parse(row: Row) -> Example:
-        values = map(value, header, table.cells(row))
-        return records.example(dict(zip(header, values, strict=True)))
+        cells: list[Any] = table.cells(row)
+        record = dict(zip(header, cells, strict=True))
+        if not (fields.text or fields.as_table):
+            record = {name: _value(cell) for name, cell in record.items()}
+        if fields.label in record:
+            record[fields.label] = table.label(cells[header.index(fields.label)])
+        return records.example(record)
 
     def scanner() -> CsvScanner:
         return CsvScanner(Columns(names, records, header, fields.label), table)

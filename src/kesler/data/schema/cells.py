@@ -76,7 +76,8 @@ def plain_column(cells: list[Any]) -> list[Any] | None:
     """
     kinds = {*map(type, cells)} - {type(None)}
     if kinds == {str}:
-        return [c if c is None or c.strip() not in MISSING_WORDS else None for c in cells]
+        missing = {c for c in {*cells} if c is not None and c.strip() in MISSING_WORDS}
+        return [None if c in missing else c for c in cells] if missing else cells
     if kinds == {float}:
         found = [None if c is None or c != c else c for c in cells]
         sizes = map(abs, filter(None, found))

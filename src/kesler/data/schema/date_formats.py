@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from kesler.data.schema.dates import EPOCHS, ISO, LONGEST, forms_of, reader_of, tidy
+from kesler.data.schema.dates import EPOCHS, ISO, LONGEST, compiled, forms_of, reader_of, tidy
 from kesler.data.schema.languages import ENGLISH, languages_in
 
 Options = Mapping[str, Any]
@@ -66,7 +66,9 @@ def date_formats(texts: Sequence[str], *, named: bool = False) -> list[Options]:
         moments = moments_of(tidied, options)
         if None not in moments:
             fits.append((not usual, _spread(moments), place, options))
-    return [options for *_, options in sorted(fits, key=lambda fit: fit[:3])][:MOST]
+        if len(fits) == MOST:
+            break
+    return [options for *_, options in sorted(fits, key=lambda fit: fit[:3])]
 
 
 def example_of(formats: Sequence[Options], texts: Sequence[str]) -> str:
@@ -119,9 +121,9 @@ def _of_digits(text: str) -> Iterator[str]:
 def _in_language(text: str, code: str) -> Iterator[tuple[bool, str]]:
     """Yield the formats of a day at the begin of a text, or behind a time."""
     start, time, part = _expressions(code)
-    at = found.end() if (found := start.match(text)) else 0
+    at = found.end() if (found := compiled(start).match(text)) else 0
     pieces, before = _pieces(part, text, at), ""
-    if pieces is None and (found := time.match(text)) is not None:
+    if pieces is None and (found := compiled(time).match(text)) is not None:
         pieces, before = _pieces(part, text, found.end()), "%T "
     if pieces is not None:
         (first, one, two), parts = pieces
@@ -129,10 +131,10 @@ def _in_language(text: str, code: str) -> Iterator[tuple[bool, str]]:
             yield usual, f"{before}{first}%{order[0]}{one}%{order[1]}{two}%{order[2]}"
 
 
-def _pieces(part: re.Pattern[str], text: str, at: int) -> tuple[list[str], list[str]] | None:
+def _pieces(part: str, text: str, at: int) -> tuple[list[str], list[str]] | None:
     """Return what is before each of the three parts of a day, and these, from a place on."""
     gaps, parts = list[str](), list[str]()
-    while len(parts) < 3 and (found := part.match(text, at)) is not None:
+    while len(parts) < 3 and (found := compiled(part).match(text, at)) is not None:
         gaps.append(" %T " if found["gap"] is None else found["gap"].replace("%", "%%"))
         parts.append(found["number"] or _NAME)
         at = found.end()
@@ -143,7 +145,7 @@ def _pieces(part: re.Pattern[str], text: str, at: int) -> tuple[list[str], list[
 
 
 @lru_cache(maxsize=64)
-def _expressions(code: str) -> tuple[re.Pattern[str], ...]:
+def _expressions(code: str) -> tuple[str, str, str]:
     """Return a day of the week, a time, and a part of a day with what is before it."""
     forms = forms_of(code)
     day = rf"(?:\(?{forms['a']}\)?[.,]*\s*)?"
@@ -151,7 +153,7 @@ def _expressions(code: str) -> tuple[re.Pattern[str], ...]:
         rf"(?:\s+{forms['T']}\s+(?=\d{{4}})|(?P<gap>\D{{0,14}}?))"
         rf"(?:(?P<number>\d+)(?:(?:st|nd|rd|th|er|º|ª)(?![^\W\d_]))?|{forms['b']})"
     )
-    return tuple(re.compile(each, re.IGNORECASE) for each in (day, rf"{forms['T']}[\s,]+", part))
+    return day, rf"{forms['T']}[\s,]+", part
 
 
 def _orders(parts: Sequence[str], *, has_points: bool) -> Iterator[tuple[bool, str]]:

@@ -100,9 +100,9 @@ def _sum(day: datetime, time: timedelta) -> datetime | None:
         return None
 
 
-def _moment(expression: re.Pattern[str], language: Language, text: str) -> datetime | None:
+def _moment(expression: str, language: Language, text: str) -> datetime | None:
     """Return the date that a text states, that of a time alone on the first of all days."""
-    match = expression.fullmatch(text)
+    match = compiled(expression).fullmatch(text)
     if match is None:
         return None
     parts = {name: part for name, part in match.groupdict().items() if part is not None}
@@ -165,13 +165,22 @@ def form_of(form: str, code: str = ENGLISH) -> Form | None:
     day = rf"(?:\(?{known['a']}\)?[.,]*\s*)?{''.join(_piece(token, known) for token in tokens)}"
     day += rf"{_BEHIND_DATE}(?:,?\s*\(?{known['a']}\)?)?"
     has_time = not {*"HIT"}.isdisjoint(directives)
-    expressions = day, known["T"], day if has_time else rf"{day}(?:{_BEFORE_TIME}{known['T']})?"
+    whole = day if has_time else rf"{day}(?:{_BEFORE_TIME}{known['T']})?"
     try:
-        compiled = [re.compile(each, re.IGNORECASE) for each in expressions]
+        compiled(day)
     except re.error:  # two directives of one meaning
         return None
-    reads = [lru_cache(maxsize=MOST_KNOWN)(partial(_moment, each, language)) for each in compiled]
+    reads = [
+        lru_cache(maxsize=MOST_KNOWN)(partial(_moment, each, language))
+        for each in (day, known["T"], whole)
+    ]
     return Form(reads[0], reads[1], reads[2], form.count(" "))
+
+
+@lru_cache(maxsize=256)
+def compiled(expression: str) -> re.Pattern[str]:
+    """Return an expression compiled, which takes milliseconds, when it is first used."""
+    return re.compile(expression, re.IGNORECASE)
 
 
 def _piece(token: re.Match[str], known: Mapping[str, str]) -> str:

@@ -45,8 +45,10 @@ class Kind:
         kinds = {*map(type, cells)} - {type(None)}
         if kinds == {str} and self.together is not None:
             found = self.together([cell for cell in cells if cell is not None], options)
-            values = iter(found or ())
-            return found and [None if cell is None else next(values) for cell in cells]
+            if found is None or len(found) == len(cells):
+                return found
+            values = iter(found)
+            return [None if cell is None else next(values) for cell in cells]
         parsers = {self.direct.get(kind) for kind in kinds}
         if len(parsers) != 1:
             return None

@@ -22,6 +22,7 @@ LONGEST_UNIT = 8  # characters
 _UNIT = re.compile(r"[°‰]|/?[^\W\d_]")  # how units begin
 SMALLEST_GROUPED = 1000
 
+_OF_NUMBERS = {sign: f"0123456789+-eE\n{sign}".encode() for sign in DECIMALS}
 _MINUS, _SPACES = "\u2212\u2012\u2013\ufe63", "\u2009\u202f\u00a0\t"
 _APOSTROPHES = "\u2019\u02bc\u00b4`"
 _SIGNS = str.maketrans(f"{_MINUS}{_SPACES}{_APOSTROPHES}\u066a", "-" * 4 + " " * 4 + "'" * 4 + "%")
@@ -186,15 +187,13 @@ def amounts(texts: Sequence[str], decimal: str = ".") -> list[float] | None:
     ([12.0, -3.5], [1.5], None)
     """
     lines = "\n".join(texts)
-    if lines.count("\n") != len(texts) - 1 or not _lines(decimal).fullmatch(lines):
+    if not lines.isascii() or lines.encode().translate(None, _OF_NUMBERS[decimal]):
         return None
-    return list(map(float, lines.replace(",", ".").split("\n")))
-
-
-@lru_cache(maxsize=4)
-def _lines(decimal: str) -> re.Pattern[str]:
-    number = rf"-?[0-9]++(?:[{decimal}][0-9]*+)?+(?:[eE][-+]?[0-9]++)?+"
-    return re.compile(rf"{number}(?:\n{number})*+")
+    try:
+        found = [*map(float, lines.replace(",", ".").split("\n"))]
+    except ValueError:
+        return None
+    return found if len(found) == len(texts) else None
 
 
 def _common_unit(texts: Sequence[str]) -> str:
