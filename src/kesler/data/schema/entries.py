@@ -54,6 +54,13 @@ class Entries:
     def __iter__(self) -> Iterator[dict[str, float]]:
         return (self[row] for row in range(len(self)))
 
+    def take(self, places: Integers) -> Entries:
+        """Return the rows of these places, without features where one is -1."""
+        counts = np.where(places < 0, 0, self.counts[places]) if len(self) else places * 0
+        starts = starts_of(self.counts)[places] if len(self) else counts
+        at = positions(starts, counts)
+        return Entries(counts, self.codes[at], self.values[at], self.names)
+
     def without_zeros(self) -> Entries:
         """Return the rows without features of value 0."""
         present = self.values != 0
@@ -72,7 +79,7 @@ class Entries:
             return Entries(none, none[:0], np.empty(0), [])
         counts = np.array([part.counts for part in parts])
         of_rows = counts.cumsum(axis=0)
-        starts = of_rows - counts + _starts(of_rows[-1])
+        starts = of_rows - counts + starts_of(of_rows[-1])
         n, names = sum(len(part.codes) for part in parts), list[str]()
         codes, values = np.empty(n, dtype=np.int64), np.empty(n)
         for part, begins in zip(parts, starts, strict=True):
@@ -95,7 +102,7 @@ class Entries:
         indices = numbers[self.codes]
         if not learn:
             n_new = (indices < 0).cumsum()
-            before = _starts_of(n_new, self.counts).repeat(self.counts)
+            before = _before(n_new, self.counts).repeat(self.counts)
             indices = np.where(indices < 0, len(known) + n_new - before - 1, indices)
         return Rows(
             np.concatenate([[0], self.counts.cumsum()]),
@@ -123,19 +130,19 @@ def positions(starts: Integers, counts: Integers) -> Integers:
     >>> positions(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
     """
-    shifts = (starts - _starts(counts)).repeat(counts)
+    shifts = (starts - starts_of(counts)).repeat(counts)
     return np.arange(len(shifts)) + shifts
 
 
-def _starts(counts: Integers) -> Integers:
+def starts_of(counts: Integers) -> Integers:
     """Return how many come before each, of runs of these lengths."""
     found: Integers = counts.cumsum() - counts
     return found
 
 
-def _starts_of(totals: npt.NDArray[Any], counts: Integers) -> Integers:
+def _before(totals: npt.NDArray[Any], counts: Integers) -> Integers:
     """Return the totals before each run of these lengths."""
-    found: Integers = np.concatenate([[0], totals])[_starts(counts)]
+    found: Integers = np.concatenate([[0], totals])[starts_of(counts)]
     return found
 
 
@@ -218,7 +225,7 @@ class Parts:
         """
         places = np.array(self._places).T
         sizes = np.array(list(map(len, self._codes)))
-        counts, starts = sizes[places], _starts(sizes)[places]
+        counts, starts = sizes[places], starts_of(sizes)[places]
         at, of_row = positions(starts.ravel(), counts.ravel()), counts.sum(axis=1)
         scales = np.array(self._scales)[places.ravel()].repeat(counts.ravel())
         values = scales * np.fromiter(chain.from_iterable(self._values), dtype=float)[at]

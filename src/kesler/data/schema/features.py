@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
-from itertools import chain, combinations
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from kesler.data.schema.cells import seconds_of
 from kesler.data.schema.entries import Coder, Doubles, Entries, Grid, Part, Parts, scale_to
 from kesler.data.schema.kinds import KINDS, Options
 from kesler.data.schema.schema import Schema
+from kesler.data.schema.terms import entries_of_texts
 from kesler.data.schema.values import Values
 from kesler.data.texts import tokenize
 
@@ -31,18 +32,16 @@ LENGTHS = {
     "date": 0.125,
 }
 """The lengths of the blocks of a row: of all its columns of one kind together, each of which has
-the same share, except that every text has a length of its own. They are chosen on the tables of
-`benchmarks/mixed_tables.py`; the default learner scales whole rows to length 1, so that only the
-ratios of these numbers matter to it."""
+the same share, except that every text has a length of its own, in `terms.py`. They are chosen on
+the tables of `benchmarks/mixed_tables.py`; the default learner scales whole rows to length 1, so
+that only the ratios of these numbers matter to it."""
 
-LENGTH_OF_TEXT = 0.75
 FURTHEST = 30.0  # a value further from the mean, in deviations, counts as this far
 NEARLY_FURTHEST = 0.99 * FURTHEST**2
 CLIP = 4.0  # the largest z-score
 KNOTS = tuple(k / 2 for k in range(-4, 5))
 CYCLES = tuple(f"{cycle}.{part}" for cycle in ("day", "week", "year") for part in ("sin", "cos"))
 LEAST_VARIANCE = 1e-200
-MANY_WORDS, LEAST_OF_TEXT = 14, 0.13  # different words of a text of full length; the least length
 # Of tables without texts, pairs of so many columns of categories have features of their own.
 MOST_PAIRED, UNPAIRED = 12, ("text", "tags", "vector")
 LONGEST_CATEGORY, WORDS_OF_CATEGORY = 80, 1.25  # characters; length of the words of a category
@@ -89,6 +88,11 @@ def entries_of(
                 for name, column in cells.items()
             ]
             found.append(GRIDS[kind](cells, scores).entries(length or 1.0))
+        elif kind == "text" and cells:
+            found += [
+                entries_of_texts(escaped(name), column, schema[name].options)
+                for name, column in cells.items()
+            ]
         elif kind == "pair":
             found += _entries_of_pairs(paired_columns(schema), values, length)
         elif cells:
@@ -154,44 +158,6 @@ def escaped(name: str) -> str:
     return re.sub(r"[%:=@~&\[]", lambda match: f"%{ord(match[0]):02X}", name)
 
 
-def texts_of(name: str, options: Options, names: list[str]) -> Maker:
-    """Return the function from a text to damped counts of its words; few words have less length.
-
-    Examples
-    --------
-    >>> texts_of("body", {"ngrams": 2}, names := [])("To be")[0], names
-    ([0, 1, 2], ['body:to', 'body:be', 'body:to be'])
-    """
-    of_words, of_runs = Coder(f"{name}:", names), Coder(f"{name}~", names)
-    longest, (shortest_run, longest_run) = options.get("ngrams", 1), options.get("chars", (1, 0))
-
-    def part(text: str) -> Part:
-        words = tokenize(text)
-        found, letters = Counter(words), f" {' '.join(words)} "
-        for n in range(2, longest + 1):
-            found.update(" ".join(words[i : i + n]) for i in range(len(words) - n + 1))
-        runs = Counter[str]()
-        for n in range(shortest_run, longest_run + 1):
-            runs.update([letters[i : i + n] for i in range(len(letters) - n + 1)])
-        codes = [*map(of_words.__getitem__, found), *map(of_runs.__getitem__, runs)]
-        counts = [*map(DAMPED.__getitem__, chain(found.values(), runs.values()))]
-        share = min(1.0, max(LEAST_OF_TEXT, (len(set(words)) / MANY_WORDS) ** 0.7))
-        return codes, counts, share * LENGTH_OF_TEXT
-
-    return part
-
-
-class _Damped(dict[int, float]):
-    """The value of a word that a text has so many times."""
-
-    def __missing__(self, count: int) -> float:
-        self[count] = 1 + math.log(count)
-        return self[count]
-
-
-DAMPED = _Damped({1: 1.0})
-
-
 def categories_of(name: str, options: Options, names: list[str]) -> Maker:
     """Return the function from a category to its feature, and the words of one of several words.
 
@@ -232,7 +198,6 @@ def vectors_of(name: str, options: Options, names: list[str]) -> Maker:
 
 Maker = Callable[[Any], Part]
 MAKERS: Mapping[str, Callable[[str, Options, list[str]], Maker]] = {
-    "text": texts_of,
     "category": categories_of,
     "tags": tags_of,
     "vector": vectors_of,

@@ -48,7 +48,7 @@ class ColumnReader:
             If a cell does not fit the column, unless such cells count as missing.
         """
         found, odd = parsed(column, cells)
-        if self.learn and column.others and cells:
+        if self.learn and column.others and not _are_whole(column, cells):
             others, row = _followed(column, cells, found, odd)
             column, found = replace(column, others=others), found[:row]
             odd = {at: what for at, what in odd.items() if at < row}
@@ -89,13 +89,15 @@ class ColumnReader:
 
 def parsed(column: Column, cells: Sequence[Any]) -> tuple[list[Any], Odd]:
     """Return the values of cells, None where one is missing, and those that do not fit."""
-    found = column.parser.parse_all(cells, column.options)
-    if found is not None:
-        return found, {}
-    if len(cells) == 1 or not {*map(type, cells)} <= TEXTS:
+    texts = [*{*cells}] if len(cells) > 1 and {*map(type, cells)} <= TEXTS else cells
+    if 2 * len(texts) > len(cells):
+        found = column.parser.parse_all(cells, column.options)
+        if found is not None:
+            return found, {}
+    if texts is cells:
         return _each(column, cells)
-    texts = [*{*cells}]  # equal texts are read once
-    values, unfit = _each(column, texts)
+    together = column.parser.parse_all(texts, column.options)  # equal texts are read once
+    values, unfit = _each(column, texts) if together is None else (together, Odd())
     known = dict(zip(texts, values, strict=True))
     odd = {texts[i]: what for i, what in unfit.items()}
     rows = enumerate(cells) if odd else ()
@@ -112,6 +114,12 @@ def _each(column: Column, cells: Sequence[Any]) -> tuple[list[Any], Odd]:
             found.append(None)
             odd[row] = str(error)
     return found, odd
+
+
+def _are_whole(column: Column, cells: Sequence[Any]) -> bool:
+    """Return whether cells are whole numbers without signs, which any notation reads alike."""
+    texts = (cell for cell in cells if type(cell) is str)
+    return column.kind == "number" and all(map(str.isdigit, texts))
 
 
 def _followed(

@@ -1,0 +1,104 @@
+"""Features of texts: their words, runs of words and runs of characters, counted all at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.schema.entries import Doubles, Entries, Integers, positions, scale_to, starts_of
+from kesler.data.texts import tokenize
+
+LENGTH = 0.75
+MANY_WORDS, LEAST_SHARE = 14, 0.13  # different words of a text of full length; the least length
+SHARES = np.array([max(LEAST_SHARE, (n / MANY_WORDS) ** 0.7) for n in range(MANY_WORDS + 1)])
+"""The share of the full length that a text of so many different words has."""
+
+SPACE = ord(" ")
+Spans = tuple[Integers, Integers, Integers]
+"""Where terms begin and end, and how many each text has."""
+
+
+def entries_of_texts(name: str, texts: Sequence[str | None], options: Mapping[str, Any]) -> Entries:
+    """Return damped counts of the terms of texts, of less length if they have few words.
+
+    Examples
+    --------
+    >>> list(entries_of_texts("body", ["to be", None], {"ngrams": 2})[0])
+    ['body:to', 'body:be', 'body:to be']
+    """
+    different = list(dict.fromkeys(text for text in texts if text is not None))
+    words = list(map(tokenize, different))
+    lines = [f" {' '.join(found)} " for found in words]
+    joined = "".join(lines)
+    letters = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).copy()
+    n_words = np.array(list(map(len, words)), dtype=np.int64)
+    n_letters = np.array(list(map(len, lines)), dtype=np.int64)
+    parts = [
+        counted(name + sign, joined, letters, spans)
+        for sign, spans in _spans(letters, n_words, n_letters, options)
+    ]
+    found = Entries.interleaved(parts, len(different))
+    scales = _scales(found, SHARES[np.minimum(MANY_WORDS, parts[0].counts)])
+    scaled = replace(found, values=scales.repeat(found.counts) * found.values)
+    place: dict[str | None, int] = {text: i for i, text in enumerate(different)}
+    return scaled.take(np.array([place.get(text, -1) for text in texts], dtype=np.int64))
+
+
+def _scales(found: Entries, shares: Doubles) -> Doubles:
+    """Return the factors by which the values of texts have their length."""
+    ends = found.counts.cumsum().tolist()
+    values, starts = found.values.tolist(), [0, *ends]
+    pieces = [values[start:end] for start, end in zip(starts, ends, strict=False)]
+    lengths = (shares * LENGTH).tolist()
+    return np.array([scale_to(length, each) for length, each in zip(lengths, pieces, strict=True)])
+
+
+def _spans(
+    letters: npt.NDArray[np.uint32],
+    n_words: Integers,
+    n_letters: Integers,
+    options: Mapping[str, Any],
+) -> Iterator[tuple[str, Spans]]:
+    """Yield the words, runs of words and runs of characters, with the signs before their names."""
+    spaces = np.flatnonzero(letters == SPACE)
+    starts, ends = spaces[:-1] + 1, spaces[1:]
+    is_word = ends > starts  # between two texts are two spaces
+    starts, ends, first_words = starts[is_word], ends[is_word], starts_of(n_words)
+    for n in range(1, options.get("ngrams", 1) + 1):
+        n_terms = np.maximum(0, n_words - n + 1)
+        at = positions(first_words, n_terms)
+        yield ":", (starts[at], ends[at + n - 1], n_terms)
+    shortest, longest = options.get("chars", (1, 0))
+    for n in range(shortest, longest + 1):
+        n_terms = np.maximum(0, n_letters - n + 1)
+        at = positions(starts_of(n_letters), n_terms)
+        yield "~", (at, at + n, n_terms)
+
+
+def counted(prefix: str, joined: str, letters: npt.NDArray[np.uint32], spans: Spans) -> Entries:
+    """Return the damped counts of the terms of each text, by their names."""
+    from kesler.compiled.readers.terms import count_terms
+
+    (starts, ends, n_terms), n = spans, len(spans[0])
+    table = np.zeros(1 << n.bit_length() + 1, dtype=np.int64)
+    places, firsts = np.full(n, -1), np.empty(n, dtype=np.int64)
+    codes, counts = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    sizes = np.zeros(len(n_terms), dtype=np.int64)
+    filled = table, places, firsts, codes, counts, sizes
+    n_codes = count_terms(letters, starts, ends, n_terms, *filled)
+    firsts, n_found = firsts[:n_codes], int(sizes.sum())
+    pairs = zip(starts[firsts].tolist(), ends[firsts].tolist(), strict=True)
+    names = [prefix + joined[start:end] for start, end in pairs]
+    return Entries(sizes, codes[:n_found], _damped(counts[:n_found]), names)
+
+
+def _damped(counts: Integers) -> Doubles:
+    """Return the values of words that a text has so many times."""
+    values = [1.0, 1.0, *(1 + math.log(n) for n in range(2, int(counts.max(initial=1)) + 1))]
+    found: Doubles = np.array(values)[counts]
+    return found
