@@ -87,7 +87,7 @@ def tables(draw):
     label = mostly(plain_labels, odd_labels)
     for _ in range(draw(st.integers(0, 8))):
         row = [draw(label if column == "y" else cell) for column in header]
-        row += draw(mostly(st.just([]), st.just(["1"])))
+        row += draw(mostly(st.just([]), st.sampled_from([["1"], [""], ["", " "], ["", "1"]])))
         if is_careful:
             table.writerow(row)
         else:
@@ -171,6 +171,7 @@ def test_parquet_is_what_the_parser_says(directory, table, way, batch):
 
 PLAIN = {
     "dense.csv": b"a,y,b\n" + b'1,x,2\n-0.5,"y, z",1e3\r\n\n" 7",007, 8 \n' * 3,
+    "trailing.csv": b'a;y;b;;\n1;x;2;;\n2;z;-0.5; ;\r\n3;"y";"007";;\n4;x;5\n5;x;6;\n',
     "sparse.csv": 'y;a;b\né;;2\nx;1;\n z;;\nx;red; 20 cm \nx;"light; blue";tea\n'.encode(),
     "dense.parquet": {"y": ["a", "b"] * 4, "a": [1, 2] * 4, "b": [0.5, 1e30] * 4},
     "sparse.parquet": {"y": [1, 2] * 4, "a": [1, None] * 4, "b": ["red", None, "", "blue"] * 2},

@@ -71,7 +71,7 @@ def _row(
             if byte(text, i) != delimiter:
                 return i, REFUSED
             i += 1
-    i = _end(text, i)
+    i = _end(text, _past_empty_cells(text, i, delimiter))
     if i < 0 or i - begin > LONGEST:
         return i, REFUSED
     row = at[ROW]
@@ -157,6 +157,15 @@ def _ends_cell(character, delimiter, is_quoted):
 def _past_spaces(text, i):
     while byte(text, i) == SPACE:
         i += 1
+    return i
+
+
+@inlined
+def _past_empty_cells(text, i, delimiter):
+    """Return the end of the empty cells that begin with a delimiter at i."""
+    if byte(text, i) == delimiter:
+        while byte(text, i) == delimiter or byte(text, i) == SPACE:
+            i += 1
     return i
 
 
