@@ -356,7 +356,7 @@ def test_sparse_rows_and_other_widths_are_refused_and_nothing_is_learnt(name):
     with pytest.raises(KeslerError, match="sparse"):
         made(name).fit(sparse.csr_array(stream.X), stream.y)
     with pytest.raises(KeslerError, match="sparse"):
-        made(name).learn_one({"a": 1.0}, 0)
+        made(name).fit([{"a": 1.0}, {"b": 1.0}], [0, 1])
     model = made(name).fit(stream.X, stream.y)
     before = held(model)
     for rows in (sparse.csr_array(stream.X), stream.X[:, :-1], np.full_like(stream.X, np.inf)):

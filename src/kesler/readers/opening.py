@@ -168,10 +168,16 @@ def format_of(source: str, lines: Lines) -> str:
             return name
     suffixes = [suffix.lower() for suffix in Path(source).suffixes]
     plain = [suffix for suffix in suffixes if suffix not in SUFFIXES]
-    for name, each in READERS.items():
-        if plain and plain[-1] in each.suffixes and not (each.is_binary and _is_text(start)):
-            return name
-    return _format_of_line(first or lines.first(), source_name(source))
+    named = [name for name, each in READERS.items() if plain and plain[-1] in each.suffixes]
+    if named and not (READERS[named[0]].is_binary and _is_text(start)):
+        return named[0]
+    of_line = [*_formats_of_line(first or lines.first(), source_name(source)), *named]
+    if not of_line:
+        raise KeslerError(
+            f"neither its name nor its first line tells the format of {source_name(source)}: "
+            f"give format=... one of {', '.join(READERS)}"
+        )
+    return of_line[0]
 
 
 def _is_text(start: bytes) -> bool:
@@ -179,17 +185,13 @@ def _is_text(start: bytes) -> bool:
     return bool(start) and (min(start) >= ord("\t") or wide_encoding(start) is not None)
 
 
-def _format_of_line(line: bytes, source: str) -> str:
+def _formats_of_line(line: bytes, source: str) -> list[str]:
+    """Return the formats that a first line can have."""
     if not line:
         raise KeslerError(f"{source} holds no rows: check it")
     text = line.decode(errors="replace").strip()
-    for name, each in READERS.items():
-        if each.begins is not None and each.begins(text):
-            return name
-    raise KeslerError(
-        f"neither its name nor its first line tells the format of {source}: "
-        f"give format=... one of {', '.join(READERS)}"
-    )
+    readers = READERS.items()
+    return [name for name, each in readers if each.begins is not None and each.begins(text)]
 
 
 PREFIX = "dataset:"

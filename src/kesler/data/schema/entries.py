@@ -80,7 +80,7 @@ class Entries:
         counts = np.array([part.counts for part in parts])
         of_rows = counts.cumsum(axis=0)
         starts = of_rows - counts + starts_of(of_rows[-1])
-        n, names = sum(len(part.codes) for part in parts), list[str]()
+        n, names = int(counts.sum()), list[str]()
         codes, values = np.empty(n, dtype=np.int64), np.empty(n)
         for part, begins in zip(parts, starts, strict=True):
             places = positions(begins, part.counts)

@@ -40,6 +40,7 @@ FURTHEST = 30.0  # a value further from the mean, in deviations, counts as this 
 NEARLY_FURTHEST = 0.99 * FURTHEST**2
 CLIP = 4.0  # the largest z-score
 KNOTS = tuple(k / 2 for k in range(-4, 5))
+OF_NUMBER = ("", *(f"@{k}" for k in range(len(KNOTS))))  # what ends the names of its features
 CYCLES = tuple(f"{cycle}.{part}" for cycle in ("day", "week", "year") for part in ("sin", "cos"))
 LEAST_VARIANCE = 1e-200
 # Of tables without texts, pairs of so many columns of categories have features of their own.
@@ -265,8 +266,7 @@ def _numbers(kind: str, cells: list[Any]) -> list[float | None]:
 
 def _of_numbers(cells: Values, scores: Sequence[Scores]) -> Grid:
     """Return the z-score of each number, and how near it is to each of the two knots around it."""
-    knots = ["", *(f"@{k}" for k in range(len(KNOTS)))]
-    names = [f"{name}{knot}" for name in map(escaped, cells) for knot in knots]
+    names = [f"{name}{end}" for name in map(escaped, cells) for end in OF_NUMBER]
     z, known = _grid(scores)
     place = (np.clip(z, KNOTS[0], KNOTS[-1]) - KNOTS[0]) / (KNOTS[1] - KNOTS[0])
     knot = np.minimum(place.astype(np.int64), len(KNOTS) - 2)

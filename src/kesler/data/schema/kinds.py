@@ -49,7 +49,7 @@ class Kind:
                 return found
             values = iter(found)
             return [None if cell is None else next(values) for cell in cells]
-        parsers = {self.direct.get(kind) for kind in kinds}
+        parsers = {*map(self.direct.get, kinds)}
         if len(parsers) != 1:
             return None
         (parse,) = parsers

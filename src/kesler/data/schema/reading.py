@@ -58,7 +58,7 @@ class ColumnReader:
             column = column.counted(n_cells, len(odd), [*odd.values()])
         n = len(found)
         if n == len(cells):
-            return found, _without_settled_example(column)
+            return found, _without_settled_example(column) if column.example else column
         self._warn_of_change(column, cells[n], self.place(start + n))
         more, column = self.read(_changed(column), cells[n:], start + n)
         return [*found, *more], column
@@ -99,9 +99,11 @@ def parsed(column: Column, cells: Sequence[Any]) -> tuple[list[Any], Odd]:
     together = column.parser.parse_all(texts, column.options)  # equal texts are read once
     values, unfit = _each(column, texts) if together is None else (together, Odd())
     known = dict(zip(texts, values, strict=True))
+    found = [*map(known.__getitem__, cells)]
+    if not unfit:
+        return found, {}
     odd = {texts[i]: what for i, what in unfit.items()}
-    rows = enumerate(cells) if odd else ()
-    return [known[cell] for cell in cells], {row: odd[cell] for row, cell in rows if cell in odd}
+    return found, {row: odd[cell] for row, cell in enumerate(cells) if cell in odd}
 
 
 def _each(column: Column, cells: Sequence[Any]) -> tuple[list[Any], Odd]:
@@ -174,8 +176,8 @@ def _changed(column: Column) -> Column:
 
 def _without_settled_example(column: Column) -> Column:
     """Return the column without an example of a doubt that its cells have settled."""
-    is_settled = column.example and not any(each.n_cells for each in column.others)
-    return replace(column, example="") if is_settled else column
+    is_open = any(each.n_cells for each in column.others)
+    return column if is_open else replace(column, example="")
 
 
 def _held_by(column: Column) -> str:
