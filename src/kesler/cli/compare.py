@@ -95,7 +95,8 @@ def _methods_for(first: Block, options: Namespace) -> dict[str, Learner]:
     """Return the methods for the rows of a stream, given its first block."""
     if isinstance(first.rows, Rows):
         return _methods(options, dense=first.rows.dense, n_features=first.rows.n_features)
-    methods, kinds = _methods(options, dense=False, n_features=0), columns(options)
+    methods = _methods(options, dense=False, n_features=0)
+    kinds = columns(options, is_table=True)
     for each in methods.values() if kinds is not None else ():
         if isinstance(each, OnlineClassifier):
             each.set_params(columns=kinds)

@@ -7,7 +7,8 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from kesler.cli.methods import loaded, opened_for
+from kesler.cli.methods import loaded
+from kesler.cli.model_input import blocks_for, opened_for
 from kesler.errors import KeslerError
 from kesler.learner.explanations import Explanation
 from kesler.online.blocks import explain_rows
@@ -24,7 +25,7 @@ def run(options: Namespace) -> None:
     stream = opened_for(model, options, require_labels=False)
     write = _json_line if options.json_lines else str
     ending = "\n" if options.json_lines else "\n\n"
-    for block in stream:
+    for block in blocks_for(model, stream, options):
         for why in explain_rows(model, block.rows, label, rival, options.n):
             sys.stdout.write(write(why) + ending)
         sys.stdout.flush()

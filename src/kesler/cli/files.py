@@ -62,11 +62,14 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     Without options of columns, a file is a table if one of its first rows holds a text of several
     words, a date, a list, an identifier or a number in another notation than 1234.5: as a category,
     each of these would be new in most rows. It is also a table if all cells are numbers and
-    some are empty, or if JSON holds the same numbers in each row.
+    some are empty, or if JSON holds the same numbers in each row. Columns of texts are a table,
+    unless JSON has one of long texts.
     """
     found = reading(options)
-    if "text" in found or "as_table" in found:
+    if "as_table" in found:
         return found
+    if "text" in found:
+        return found if _is_of_long_texts(options, found) else {**found, "as_table": True}
     if options.input.startswith(PREFIX):
         return {**found, "as_table": True} if _is_of_short_texts(options.input) else found
     rows = _first_rows(options, found) if can_be_read_again(options.input) else None
@@ -80,9 +83,20 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     return {**found, "as_table": True} if is_table else found
 
 
+def _is_of_long_texts(options: Namespace, how: dict[str, Any]) -> bool:
+    """Return whether the fields of texts are one of JSON, of which only the words are features."""
+    if not _is_json(options) or "," in how["text"] or not can_be_read_again(options.input):
+        return False
+    rows = _first_rows(options, how)
+    texts = None if rows is None else rows.columns.get(how["text"])
+    return texts is None or _is_of_words_alone(
+        infer({"text": texts}, {"text": Column("text", "text")})
+    )
+
+
 def left_out(options: Namespace, how: dict[str, Any]) -> list[str]:
     """Return the columns of INPUT that are not learnt beside those of texts."""
-    if "as_table" in how or not can_be_read_again(options.input):
+    if columns(options) is not None or not can_be_read_again(options.input):
         return []
     rows = _first_rows(options, {name: each for name, each in how.items() if name != "text"})
     texts = how.get("text", "text" if _is_json(options) else "").split(",")

@@ -11,16 +11,20 @@ from typing import Any
 
 from kesler.data.schema.dates import EPOCHS, ISO
 from kesler.data.schema.languages import is_language
+from kesler.data.schema.schema import OTHERS
 from kesler.errors import KeslerError
 
 OPTIONS_OF_KINDS = ("number", "category", "date", "ignore")
 _COLUMNS = re.compile(r"columns=(\{(?:[^{}]|\{[^{}]*\})*\})")
 
 
-def columns(options: Namespace) -> dict[str, Any] | None:
-    """Return the kinds of the columns that are given on the command line; None if none are."""
+def columns(options: Namespace, *, is_table: bool = False) -> dict[str, Any] | None:
+    """Return the kinds of the columns that are given on the command line; None if none are.
+
+    If only texts are given, all other columns of a table are ignored.
+    """
     given = [options.table, options.decimal, *(getattr(options, kind) for kind in OPTIONS_OF_KINDS)]
-    if not any(given):
+    if not any(given) and not (options.text and is_table):
         return None
     kinds: dict[str, Any] = {}
     for kind in ("text", *OPTIONS_OF_KINDS):
@@ -29,7 +33,9 @@ def columns(options: Namespace) -> dict[str, Any] | None:
             if known != kind:
                 raise KeslerError(f"column {name!r} is given as --{known} and as --{kind}")
     found = {name: each if len(each) > 1 else each["kind"] for name, each in kinds.items()}
-    return {**found, "*": {"decimal": options.decimal}} if options.decimal else found
+    if not any(given):
+        return {**found, OTHERS: "ignore"}
+    return {**found, OTHERS: {"decimal": options.decimal}} if options.decimal else found
 
 
 def _listed(names: str) -> list[str]:

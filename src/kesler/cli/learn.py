@@ -11,7 +11,8 @@ from itertools import chain
 from typing import Any
 
 from kesler.cli import files, table
-from kesler.cli.methods import Progress, begun, known_by, of_texts, resumed
+from kesler.cli.methods import Progress, begun, resumed
+from kesler.cli.model_input import known_by, of_texts
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison
 from kesler.learner.combinations import require_epochs

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import zlib
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kesler.cli import spoken
 from kesler.cli.class_files import OF_FILES
-from kesler.cli.files import can_be_read_again, open_input, reading, reading_of_new
+from kesler.cli.files import reading, reading_of_new
 from kesler.cli.kinds import columns
-from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.evaluation.named import learner_of
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.loading import load
 from kesler.readers.compression import STANDARD_INPUT
-from kesler.readers.opening import has_columns
 from kesler.readers.sql import is_database
-from kesler.readers.stream import Block, Stream
 from kesler.settings.table import SETTINGS
 from kesler.updates import PARAMETERS
 from kesler.updates.rule import UpdateRule
@@ -39,7 +31,6 @@ def chosen(options: Namespace) -> dict[str, Any]:
 
 
 START = 1 << 16  # bytes by which a file is recognized
-ENOUGH_ROWS = 20  # rows whose features are not all new by accident
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +80,7 @@ def begun(options: Namespace) -> tuple[OnlineClassifier, Progress]:
         start=_start(options.input),
     )
     model = learner_of(chosen(options))
-    kinds = columns(options)
+    kinds = columns(options, is_table="as_table" in progress.reading)
     return (model if kinds is None else model.set_params(columns=kinds)), progress
 
 
@@ -98,7 +89,7 @@ def resumed(options: Namespace) -> tuple[OnlineClassifier, Progress]:
     model = loaded(options.model)
     progress = progress_of(model)
     _require_same_settings(options, model)
-    kinds = columns(options)
+    kinds = columns(options, is_table="as_table" in progress.reading)
     if kinds is not None and kinds != model.columns:
         raise KeslerError(
             f"{options.model} was learnt with the kinds of columns {model.columns!r}, which cannot "
@@ -133,72 +124,6 @@ def progress_of(model: OnlineClassifier) -> Progress:
     absent = asdict(Progress({}, "", None, finished=True))
     stored = model.notes_.get("learning", absent)
     return Progress(**{name: value for name, value in stored.items() if name != "method"})
-
-
-def known_by(model: OnlineClassifier) -> dict[str, Any]:
-    """Return the arguments of `open_stream` that follow from a model."""
-    missing = model._input.takes_missing(model)
-    return {"vocabulary": model.vocabulary_, "width": model.width_, "missing": missing}
-
-
-def report_misfits(model: OnlineClassifier) -> None:
-    """Say on standard error which cells of the rows that were scored did not fit their columns."""
-    scored = model._input.columns.scored
-    for sentence in [] if scored is None else scored.misfits:
-        print(f"kesler: {spoken(sentence)}", file=sys.stderr)
-
-
-def opened_for(
-    model: OnlineClassifier, options: Namespace, *, require_labels: bool, **given: Any
-) -> Stream:
-    """Open INPUT as the model's own input was read.
-
-    Rows from a pipe are read one by one if they need no labels, since each has an answer. Further
-    arguments are those of `open_stream`.
-    """
-    has_no_columns = os.path.isfile(options.input) and not has_columns(
-        options.input, options.format
-    )
-    of_tables = {} if model.schema_ is None or has_no_columns else {"as_table": True}
-    how = {**of_texts(model, options), **progress_of(model).reading, **reading(options)}
-    how |= of_tables
-    more: dict[str, Any] = {**known_by(model), "grow": False, **given}
-    if not require_labels and options.input == "-":
-        more["block_rows"] = 1
-    stream = open_input(options, how, require_labels=require_labels, **more)
-    model.name_features(stream.vocabulary)
-    model._input.columns.count_scored()
-    return stream
-
-
-def warn_of_unknown(model: OnlineClassifier, blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield blocks; say so on standard error if the model knows no feature of the first of them."""
-    for i, block in enumerate(blocks):
-        if i == 0 and _is_unknown(model, block):
-            print(
-                f"kesler: the model knows none of the features of the first {len(block):,} rows: "
-                "read them as those that it learnt, for instance with --text NAME",
-                file=sys.stderr,
-            )
-        yield block
-
-
-def _is_unknown(model: OnlineClassifier, block: Block) -> bool:
-    """Return whether no feature of a block is known, of enough rows that this is no accident."""
-    names, rows = model.vocabulary_, block.rows
-    if names is None or not isinstance(rows, Rows) or rows.dense or len(block) < ENOUGH_ROWS:
-        return False
-    return len(rows.indices) > 0 and int(rows.indices.min()) >= len(names)
-
-
-def of_texts(model: OnlineClassifier, options: Namespace) -> dict[str, Any]:
-    """Return how a file is read for a model that learnt short texts in Python: as such texts."""
-    if not model.has_text_lengths_:
-        return {}
-    may_look = options.format is not None or can_be_read_again(options.input)
-    has_fields = may_look and has_columns(options.input, options.format, options.encoding)
-    words = partial(model._input.words_of, model)
-    return {"words": words, **({"text": "text"} if has_fields else {})}
 
 
 def _require_same_settings(options: Namespace, model: OnlineClassifier) -> None:

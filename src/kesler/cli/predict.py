@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from kesler.cli.answers import Answer, Ranking, aligned, require_format, skipped, writing
 from kesler.cli.files import require_distinct, require_writable
-from kesler.cli.methods import loaded, opened_for, report_misfits, warn_of_unknown
+from kesler.cli.methods import loaded
+from kesler.cli.model_input import blocks_for, opened_for, report_misfits
 from kesler.data.rows import Rows
 from kesler.online.blocks import assess_rows, estimates, score_rows, sets_of
 from kesler.online.classifier import OnlineClassifier
@@ -28,7 +29,7 @@ def run(options: Namespace) -> None:
     stream = opened_for(model, options, require_labels=False, id=options.id, origins=has_origins)
     n_before = 0  # the number of the last row that was written
     with writing(options, model.classes_by_code_) as write:
-        for block in warn_of_unknown(model, stream):
+        for block in blocks_for(model, stream, options):
             answers = _answers(model, block, options)
             write([*(aligned(answers, n_before) if has_origins else answers)])
             n_before = block.origins[-1].number if block.origins else n_before

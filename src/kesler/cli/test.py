@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.cli import files
-from kesler.cli.methods import loaded, opened_for, report_misfits, warn_of_unknown
+from kesler.cli.methods import loaded
+from kesler.cli.model_input import blocks_for, opened_for, report_misfits
 from kesler.cli.table import counted, counted_rows
 from kesler.data.labels import Label
 from kesler.data.rows import Rows, Vocabulary
@@ -39,7 +40,7 @@ def run(options: Namespace) -> None:
     stream = opened_for(model, options, require_labels=True)
     scoring = Scoring(model, options.n)
     with progress("testing", "rows") as task:
-        for block in counted_rows(warn_of_unknown(model, stream), stream, task):
+        for block in counted_rows(blocks_for(model, stream, options), stream, task):
             scoring.score(block)
     if not scoring.n_rows:
         raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")

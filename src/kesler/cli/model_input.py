@@ -1,0 +1,121 @@
+"""INPUT as the rows of a model: read as those that it learnt, with what it does not know."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from kesler.cli import spoken
+from kesler.cli.files import can_be_read_again, open_input, reading
+from kesler.cli.methods import progress_of
+from kesler.data.rows import Rows
+from kesler.data.schema.schema import NOT_LEARNT
+from kesler.online.classifier import OnlineClassifier
+from kesler.readers.opening import has_columns
+from kesler.readers.records import listed
+from kesler.readers.stream import Block, Stream
+
+ENOUGH_ROWS = 20  # rows whose features are not all new by accident
+
+
+def known_by(model: OnlineClassifier) -> dict[str, Any]:
+    """Return the arguments of `open_stream` that follow from a model."""
+    missing = model._input.takes_missing(model)
+    return {"vocabulary": model.vocabulary_, "width": model.width_, "missing": missing}
+
+
+def report_misfits(model: OnlineClassifier) -> None:
+    """Say on standard error which cells of the rows that were scored did not fit their columns."""
+    scored = model._input.columns.scored
+    for sentence in [] if scored is None else scored.misfits:
+        print(f"kesler: {spoken(sentence)}", file=sys.stderr)
+
+
+def opened_for(
+    model: OnlineClassifier, options: Namespace, *, require_labels: bool, **given: Any
+) -> Stream:
+    """Open INPUT as the model's own input was read.
+
+    Rows from a pipe are read one by one if they need no labels, since each has an answer. Further
+    arguments are those of `open_stream`.
+    """
+    has_no_columns = os.path.isfile(options.input) and not has_columns(
+        options.input, options.format
+    )
+    of_tables = {} if model.schema_ is None or has_no_columns else {"as_table": True}
+    how = {**of_texts(model, options), **progress_of(model).reading, **reading(options)}
+    how |= of_tables
+    more: dict[str, Any] = {**known_by(model), "grow": False, **given}
+    if not require_labels and options.input == "-":
+        more["block_rows"] = 1
+    stream = open_input(options, how, require_labels=require_labels, **more)
+    model.name_features(stream.vocabulary)
+    model._input.columns.count_scored()
+    return stream
+
+
+def blocks_for(model: OnlineClassifier, stream: Stream, options: Namespace) -> Iterator[Block]:
+    """Yield the blocks of INPUT, whose texts have the names of those that the model learnt.
+
+    What the model does not know of the first block, or the block lacks, is said on standard error.
+    """
+    renamed = _renamed(model, options)
+    for i, block in enumerate(stream):
+        found = block
+        if renamed and not isinstance(block.rows, Rows):
+            columns = {renamed.get(name, name): each for name, each in block.rows.columns.items()}
+            found = replace(block, rows=replace(block.rows, columns=columns))
+        if i == 0:
+            _tell_unknown(model, found, stream.source)
+        yield found
+
+
+def _renamed(model: OnlineClassifier, options: Namespace) -> Mapping[str, str]:
+    """Return the names of texts that the model learnt, by those that are given for them."""
+    learnt = progress_of(model).reading.get("text")
+    if options.text is None or learnt is None:
+        return {}
+    given, learnt = ([name.strip() for name in each.split(",")] for each in (options.text, learnt))
+    return dict(zip(given, learnt, strict=True)) if len(given) == len(learnt) else {}
+
+
+def _tell_unknown(model: OnlineClassifier, block: Block, source: str) -> None:
+    if isinstance(block.rows, Rows):
+        if _is_unknown(model, block):
+            print(
+                f"kesler: the model knows none of the features of the first {len(block):,} rows: "
+                "read them as those that it learnt, for instance with --text NAME",
+                file=sys.stderr,
+            )
+        return
+    names = [each.name for each in model.schema_ or () if each.kind not in NOT_LEARNT]
+    missing = [name for name in names if name not in block.rows.columns]
+    if missing and (len(block) >= ENOUGH_ROWS or len(missing) == len(names)):
+        print(
+            f"kesler: {source} lacks {listed(missing)}, which the model learnt: their cells count "
+            f"as missing (it has {listed(block.rows.columns)})",
+            file=sys.stderr,
+        )
+
+
+def _is_unknown(model: OnlineClassifier, block: Block) -> bool:
+    """Return whether no feature of a block is known, of enough rows that this is no accident."""
+    names, rows = model.vocabulary_, block.rows
+    if names is None or not isinstance(rows, Rows) or rows.dense or len(block) < ENOUGH_ROWS:
+        return False
+    return len(rows.indices) > 0 and int(rows.indices.min()) >= len(names)
+
+
+def of_texts(model: OnlineClassifier, options: Namespace) -> dict[str, Any]:
+    """Return how a file is read for a model that learnt short texts in Python: as such texts."""
+    if not model.has_text_lengths_:
+        return {}
+    may_look = options.format is not None or can_be_read_again(options.input)
+    has_fields = may_look and has_columns(options.input, options.format, options.encoding)
+    words = partial(model._input.words_of, model)
+    return {"words": words, **({"text": "text"} if has_fields else {})}

@@ -1,0 +1,109 @@
+"""kesler --text: columns of texts that are named, as if they were the only ones."""
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from commands import kesler
+from kesler import OnlineClassifier, load
+from kesler.datasets import load as load_stream
+
+SHORT = load_stream("banking77/stream")
+N = 400
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def questions() -> list[dict[str, str]]:
+    """Return questions to a bank, with columns of other kinds beside them."""
+    pairs = zip(SHORT.records[:N], SHORT.y[:N], strict=True)
+    return [
+        {"n": i, "question": record["text"], "colour": "red", "label": str(label)}
+        for i, (record, label) in enumerate(pairs)
+    ]
+
+
+def write_csv(name: str, names: dict[str, str] | None = None) -> list[dict[str, str]]:
+    """Write the questions as CSV, some of whose columns have other names; return the rows."""
+    rows = [{(names or {}).get(key, key): each for key, each in row.items()} for row in questions()]
+    with open(name, "w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return rows
+
+
+def learnt(capsys, source, *options) -> OnlineClassifier:
+    """Return the model of a run of ``kesler learn``."""
+    Path("a.kesler").unlink(missing_ok=True)
+    done = kesler(capsys, "learn", source, "--label", "label", "--model", "a.kesler", *options)
+    assert done.code == 0, done.err
+    return load("a.kesler")
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "-"])
+def test_a_named_text_has_the_features_of_one_that_is_inferred(capsys, monkeypatch, name):
+    rows, lines = questions(), [json.dumps(row) for row in questions()]
+    alone = [{"question": row["question"]} for row in rows]
+    expected = OnlineClassifier().fit(alone, [row["label"] for row in rows])
+    if name == "rows.csv":
+        write_csv(name)
+    elif name == "-":
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+    else:
+        Path(name).write_text("\n".join(lines))
+    model = learnt(capsys, name, "--text", "question", *(["--format", "jsonl"] * (name == "-")))
+    assert model.schema_["question"] == expected.schema_["question"]
+    assert model.schema_["question"].options["chars"]
+    assert [each.name for each in model.schema_ if each.kind != "ignore"] == ["question"]
+    found = model.decision_function(alone[:20])
+    assert found.tolist() == expected.decision_function(alone[:20]).tolist()
+
+
+def test_several_texts_are_columns_of_their_own(capsys):
+    rows = write_csv("rows.csv")
+    model = learnt(capsys, "rows.csv", "--text", "question,colour")
+    kinds = {each.name: each.kind for each in model.schema_}
+    assert kinds == {"n": "ignore", "question": "text", "colour": "text"}
+    texts = [{name: row[name] for name in ("question", "colour")} for row in rows]
+    expected = OnlineClassifier(columns={"colour": "text"}).fit(texts, [r["label"] for r in rows])
+    assert model.predict(texts).tolist() == expected.predict(texts).tolist()
+
+
+def test_texts_may_have_other_names_in_rows_to_predict(capsys):
+    write_csv("rows.csv")
+    learnt(capsys, "rows.csv", "--text", "question,colour")
+    given = ["--model", "a.kesler"]
+    expected = kesler(capsys, "predict", "rows.csv", *given)
+    assert not expected.err and len(expected.lines) == N
+    write_csv("new.csv", {"question": "body", "colour": "subject"})
+    done = kesler(capsys, "predict", "new.csv", *given, "--text", "body,subject")
+    assert (done.out, done.err) == (expected.out, "")
+    tested = kesler(capsys, "test", "a.kesler", "new.csv", "--text", "body,subject")
+    assert tested.out == kesler(capsys, "test", "a.kesler", "rows.csv").out
+    why = kesler(capsys, "explain", "a.kesler", "new.csv", "--text", "body,subject", "-n", "3")
+    assert why.out == kesler(capsys, "explain", "a.kesler", "rows.csv", "-n", "3").out
+
+
+def test_columns_that_a_file_lacks_are_named(capsys):
+    write_csv("rows.csv")
+    learnt(capsys, "rows.csv")
+    write_csv("new.csv", {"question": "body"})
+    done = kesler(capsys, "predict", "new.csv", "--model", "a.kesler")
+    assert done.code == 0 and len(done.lines) == N
+    assert "new.csv lacks 'question', which the model learnt" in done.err
+    assert "it has 'n', 'body', 'colour'" in done.err
+
+
+def test_long_texts_of_json_are_read_as_words(capsys):
+    lines = [{"body": f"{row['question']} " * 6, "label": row["label"]} for row in questions()]
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    model = learnt(capsys, "rows.jsonl", "--text", "body")
+    assert model.schema_ is None and "card" in model.vocabulary_.names
