@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,19 @@ from hypothesis import strategies as st
 from kesler.errors import KeslerError
 from kesler.readers import open_stream
 from kesler.readers.mail.mbox import starts
+from kesler.readers.mail.outlook import OF_ARCHIVE, OF_MESSAGE, as_sent
+from kesler.readers.reader import BadRow
+from outlook import (
+    BODY,
+    CODEPAGE,
+    HEADERS,
+    HTML,
+    SENDER,
+    SENDER_ADDRESS,
+    SUBJECT,
+    SUBMITTED,
+    outlook_message,
+)
 from test_readers import read, write
 from test_readers_mail import JANUARY, message
 
@@ -60,13 +74,14 @@ STORES = {
     "exports of Outlook": {
         "Team/a.eml": b"\xef\xbb\xbf" + bytes(message("a")),
         "Bills/b.eml": bytes(message("b")).replace(b"\n", b"\r\n"),
+        "Plans/c.msg": outlook_message({SUBJECT: "c", BODY: "a plan"}),
     },
 }
 FOLDERS = {
     "Maildir with cur alone": {"Team", "Entwürfe", "Work/Q&A"},
     "Thunderbird": {"Team", "Entwürfe/Old"},
     "Apple Mail": {"Team", "Bills"},
-    "exports of Outlook": {"Team", "Bills"},
+    "exports of Outlook": {"Team", "Bills", "Plans"},
 }
 
 
@@ -91,11 +106,63 @@ def test_one_message_comes_from_standard_input_or_a_file(tmp_path, monkeypatch, 
     assert read(write(tmp_path, "one.eml", content), require_labels=False) == rows
 
 
-@pytest.mark.parametrize("begins", [b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"!BDN"])
-def test_a_file_of_outlook_is_refused_with_what_to_do(tmp_path, begins):
-    path = write(tmp_path, "plan.msg", begins + bytes(2000))
-    with pytest.raises(KeslerError, match=r"plan\.msg: it is in Outlook's own format: save it as"):
+DRAFT = {
+    SUBJECT: "Rechnung für März",
+    BODY: "Bitte zahlen.\r\n",
+    SENDER: "Ann Lee",
+    SENDER_ADDRESS: "ann@example.org",
+    SUBMITTED: datetime(2024, 3, 1, 10, 30, tzinfo=UTC),
+}
+SENT = "From: Ann <ann@example.org>\r\nSubject: a\r\n b\r\nDate: Fri, 1 Mar 2024 10:30:00 +0000\r\n"
+
+
+def test_a_message_of_outlook_is_read_as_the_one_that_was_sent(tmp_path):
+    draft = outlook_message(DRAFT, [("Bob", "bob@example.org")], ["Plan Größe.pdf"])
+    words = read(write(tmp_path, "a.msg", draft), require_labels=False)[0][1]
+    expected = {"ann", "lee", "bob", "rechnung", "für", "märz", "bitte", "zahlen", "plan", "grösse"}
+    assert expected <= set(words) and words == read(tmp_path / "a.msg", require_labels=False)[0][1]
+    page = "<p>Grüße</p><style>p {color: red}</style>"
+    codes = ((65001, "utf-8"), (1252, "cp1252"), (65001, "latin-1"))
+    for code, encoding in codes:
+        sent = {HEADERS: SENT, HTML: page.encode(encoding), CODEPAGE: code}
+        words = read(write(tmp_path, "b.msg", outlook_message(sent)), require_labels=False)[0][1]
+        assert {"grüsse", "ann", "a", "b"} <= set(words) and "color" not in words, encoding
+
+
+def test_messages_of_outlook_are_in_the_order_of_their_dates(tmp_path):
+    of_days = {"late": 9, "early": 1, "middle": 5}
+    for word, day in of_days.items():
+        values = DRAFT | {BODY: word, SUBMITTED: datetime(2024, 3, day, tzinfo=UTC)}
+        sent = {HEADERS: SENT.replace("1 Mar", f"{day} Mar"), BODY: word}
+        write(tmp_path, f"{word}.msg", outlook_message(values if day > 1 else sent))
+    found = [set(of_days) & set(words) for _, words in read(tmp_path)]
+    assert found == [{"early"}, {"middle"}, {"late"}]
+
+
+def test_files_of_outlook_that_cannot_be_read_are_refused_with_what_to_do(tmp_path, monkeypatch):
+    whole = outlook_message(DRAFT)
+    for broken in (whole[:700], whole[:512] + bytes(3000), OF_MESSAGE + bytes(2000)):
+        path = write(tmp_path, "plan.msg", broken)
+        with pytest.raises(KeslerError, match=r"plan\.msg: it cannot be read as a message of"):
+            read(path, require_labels=False)
+    archive = write(tmp_path, "plan.pst", OF_ARCHIVE + bytes(2000))
+    with pytest.raises(KeslerError, match=r"plan\.pst: it is an archive of Outlook: export its"):
+        read(archive, require_labels=False, format="mail")
+    monkeypatch.setattr("kesler.readers.mail.outlook.find_spec", lambda name: None)
+    with pytest.raises(KeslerError, match=r"plan\.msg: .*'kesler\[outlook\]', or save it as .eml"):
         read(path, require_labels=False)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_altered_messages_of_outlook_are_read_or_refused(data):
+    content = bytearray(outlook_message(DRAFT, [("Bob", "bob@example.org")], ["a.pdf"]))
+    for _ in range(data.draw(st.integers(1, 6))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        assert as_sent(bytes(content)).isascii()
+    except BadRow as fault:
+        assert "cannot be read as a message of Outlook" in str(fault)
 
 
 @settings(max_examples=200, deadline=None)

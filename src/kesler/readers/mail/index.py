@@ -6,7 +6,7 @@ import calendar
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from email.utils import parsedate_tz
 from itertools import pairwise
 from mmap import ACCESS_READ, mmap
@@ -16,6 +16,7 @@ from typing import BinaryIO, NamedTuple
 from kesler.readers.mail.folders import Mailbox, mailboxes
 from kesler.readers.mail.labels import labels_of, of_user
 from kesler.readers.mail.mbox import END_OF_HEADERS, starts
+from kesler.readers.mail.outlook import OF_MESSAGE, as_sent
 from kesler.readers.reader import BadRow, readable
 
 SMALL = 1 << 16  # bytes; larger files are mapped to memory, which takes longer than reading these
@@ -61,9 +62,10 @@ class Place(NamedTuple):
         try:
             with open(self.path, "rb") as file:
                 file.seek(self.offset)
-                return file.read(self.length)
+                content = file.read(self.length)
         except OSError as error:
             raise BadRow(f"it can't be opened ({error.strerror})") from None
+        return as_sent(content) if content.startswith(OF_MESSAGE) else content
 
 
 def index(root: str) -> list[Place]:
@@ -91,8 +93,7 @@ def _places(mailbox: Mailbox) -> Iterator[Place]:
         timestamp, name = int(status.st_mtime), str(path)
         with _content(file, status.st_size) as content:
             for start, end in _spans(mailbox, content):
-                headers = END_OF_HEADERS.search(content, start, end)
-                header = content[start : headers.end() if headers else end]
+                header = _header(content, start, end)
                 timestamp = _timestamp(header, undated=timestamp)
                 yield Place(timestamp, name, start, end - start, folder, labels_of(header))
 
@@ -111,6 +112,15 @@ def _spans(mailbox: Mailbox, content: bytes | mmap) -> Iterable[tuple[int, int]]
     start = counted.end() if counted else 0
     end = start + int(counted[1]) if counted else len(content)
     return [(start, min(end, len(content)))]
+
+
+def _header(content: bytes | mmap, start: int, end: int) -> bytes:
+    if content[start : start + len(OF_MESSAGE)] == OF_MESSAGE:
+        with suppress(BadRow):  # raised again when the message is read
+            content = as_sent(content[start:end])
+            start, end = 0, len(content)
+    headers = END_OF_HEADERS.search(content, start, end)
+    return content[start : headers.end() if headers else end]
 
 
 def _timestamp(header: bytes, *, undated: int) -> int:

@@ -14,6 +14,7 @@ from email.policy import Compat32
 from kesler.data.texts import presence
 from kesler.readers.mail.charsets import text_of
 from kesler.readers.mail.html import without_tags
+from kesler.readers.mail.outlook import OF_ARCHIVE
 from kesler.readers.reader import BadRow
 
 # Headers that mail programs write when they file a message, which reveal its folder. (The folder
@@ -26,8 +27,6 @@ FILING_HEADERS = re.compile(
 BEFORE_HEADERS = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t\r]*\n)*(?:>*From [^\n]*\n)*")
 """What programs write before the headers: a byte order mark, empty lines, From lines."""
 CHARSET = re.compile(rb"charset[ \t]*=[ \t]*[\"']?([\w.:-]+)", re.IGNORECASE)
-OUTLOOK = (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"!BDN")
-"""How files of Outlook begin: a message (.msg) and an archive (.pst)."""
 NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]")
 ENCODED_WORD = r"=\?[^?]*\?[bqBQ]\?.*?\?="
 ENCODED_WORDS = re.compile(rf"{ENCODED_WORD}(?:\s*{ENCODED_WORD})*")
@@ -87,8 +86,8 @@ def message_texts(message: bytes) -> list[str]:
         texts = [*_header_texts(parsed), *_body_texts(parsed)]
     except RecursionError:
         raise BadRow("its parts are nested too deeply") from None
-    if message.startswith(OUTLOOK):
-        raise BadRow("it is in Outlook's own format: save it as .eml, or its folder as mbox")
+    if message.startswith(OF_ARCHIVE):
+        raise BadRow("it is an archive of Outlook: export its folders as mbox, or messages as .eml")
     if not parsed.keys():
         raise BadRow("it begins with no header, so it is no message")
     return texts
