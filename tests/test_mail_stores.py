@@ -2,11 +2,15 @@
 
 import gzip
 import io
+import os
 import shutil
 import subprocess
 import sys
 from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
+from pwd import getpwnam, getpwuid
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
@@ -246,3 +250,56 @@ def test_mutt_keeps_copies_in_an_mbox_or_a_maildir(tmp_path, kind):
     rows = read(tmp_path / "out")
     assert [label for label, _ in rows] == ["Sent", "Sent"]
     assert {"one", "grösse"} <= rows[0][1].keys() | rows[1][1].keys()
+
+
+LAYOUTS = {  # the location of mail, and the folder of the inbox
+    "Maildir++": ("maildir:{}/mail", "INBOX"),
+    "Maildir of directories": ("maildir:{}/mail:LAYOUT=fs", "INBOX"),
+    "mbox": ("mbox:{}/mail:INBOX={}/mail/inbox", "inbox"),
+}
+SETTINGS = """
+base_dir = {0}/run
+state_dir = {0}
+log_path = /dev/stderr
+ssl = no
+protocols =
+mail_location = {1}
+mail_uid = {2}
+mail_gid = {3}
+first_valid_uid = 1
+first_valid_gid = 1
+"""
+
+
+@program("doveadm")
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_dovecot_keeps_folders(layout):
+    with TemporaryDirectory() as folder:  # that others than root may enter, which Dovecot requires
+        owner = getpwnam("nobody") if os.getuid() == 0 else getpwuid(os.getuid())
+        os.chown(folder, owner.pw_uid, owner.pw_gid)
+        location, inbox = LAYOUTS[layout]
+        given = folder, location.format(folder, folder), owner.pw_uid, owner.pw_gid
+        settings = write(Path(folder), "dovecot.conf", SETTINGS.format(*given))
+        settings.chmod(0o644)
+
+        def doveadm(*arguments, sent=b""):
+            subprocess.run(
+                ["doveadm", "-c", str(settings), *arguments],
+                input=sent,
+                env={"HOME": folder, "USER": owner.pw_name, "PATH": os.environ["PATH"]},
+                user=owner.pw_uid if os.getuid() == 0 else None,
+                group=owner.pw_gid if os.getuid() == 0 else None,
+                timeout=60,
+                check=True,
+            )
+
+        nested = "Work.Old" if layout == "Maildir++" else "Work/Old"
+        for name in ("Entwürfe", nested):
+            doveadm("mailbox", "create", name)
+        for name in ("INBOX", "Entwürfe", nested):
+            sent = bytes(message(name, JANUARY)).replace(b"\n", b"\r\n")
+            doveadm("save", "-m", name, sent=sent + b"\r\nFrom here on\r\n")
+        rows = read(Path(folder, "mail"))
+    words = {inbox: "inbox", "Entwürfe": "entwürfe", "Work/Old": "old"}
+    assert sorted(words) == sorted(label for label, _ in rows)
+    assert all({words[label], "here"} <= set(tokens) for label, tokens in rows)
