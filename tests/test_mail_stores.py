@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kesler import OnlineMultilabelClassifier
 from kesler.errors import KeslerError
 from kesler.readers import open_stream
 from kesler.readers.mail.mbox import starts
@@ -200,6 +201,42 @@ def test_labels_of_gmail_are_classes(tmp_path, caplog):
     assert "1 messages without another label are left out; 1 have several" in line
     (block,) = open_stream(path, require_labels=False)
     assert block.labels == ["Bills", None, "Bücher", "Bills, paid"]
+
+
+OF_SYSTEM = [  # as they are in the languages of their owners
+    "Inbox,Opened,Category Personal,IMAP_$NotJunk",
+    'Posteingang,Geöffnet,"Kategorie: ""Soziale Medien"""',
+    "Boîte de réception,Non lus,Catégorie Promotions",
+    "Recibidos,No leídos,Importantes",
+    "Posta in arrivo,Da leggere",
+    "Caixa de entrada,Não lidas",
+    "Postvak IN,Ongelezen",
+    "Odebrane,Nieprzeczytane",
+    "Входящие,Непрочитанные",
+    "受信トレイ,未読",
+    "收件箱,未读",
+]
+
+
+@pytest.mark.parametrize("of_system", OF_SYSTEM)
+def test_labels_of_the_system_are_known_in_the_language_of_the_owner(tmp_path, of_system):
+    path = write(tmp_path, "all.mbox", labelled((1, f"{of_system},Bücher".encode())))
+    assert [label for label, _ in read(path)] == ["Bücher"]
+
+
+def test_labels_of_gmail_are_sets(tmp_path, caplog):
+    content = labelled((1, b"Inbox,Bills,House"), (2, b"Unread"), (3, b"Bills"))
+    (tmp_path / "Team").mkdir()
+    for path in (write(tmp_path, "all.mbox", content), tmp_path):
+        (block,) = open_stream(path, label_sets=True)
+        assert block.labels == [("Bills", "House"), (), ("Bills",)]
+        assert "the labels of a message are those of Gmail" in caplog.messages[-1]
+        assert "several" not in caplog.messages[-1]
+        model = OnlineMultilabelClassifier().fit(block.rows, block.labels)
+        assert model.classes_.tolist() == ["Bills", "House"]
+    write(tmp_path, "Team/a.eml", bytes(message("a", JANUARY)))
+    (block,) = open_stream(tmp_path, label_sets=True)
+    assert ("Team",) in block.labels and len(block) == 4
 
 
 def program(name):

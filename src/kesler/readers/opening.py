@@ -241,6 +241,7 @@ def open_stream(
     text: str | Sequence[str] | None = None,
     id: str | None = None,
     origins: bool = False,
+    label_sets: bool = False,
     as_table: bool = False,
     words: Words = presence,
     vocabulary: Vocabulary | None = None,
@@ -282,6 +283,10 @@ def open_stream(
     origins : bool, default False
         If True, blocks say where their rows come from (`Block.origins`), for which rows of numbers
         are read one by one.
+    label_sets : bool, default False
+        If True, the label of a row is a list of labels, as
+        :class:`~kesler.OnlineMultilabelClassifier` learns them: lists in JSON and Parquet, all of
+        the user's labels in mail of Gmail. Rows are then read one by one.
     as_table : bool, default False
         If True, the rows of a block are a table of raw cells, for learners of tables (parameter
         `columns`), which may be of files with columns and of data sets of texts; `text` is then
@@ -374,7 +379,8 @@ def open_stream(
     if query is not None and sql is not None:
         raise KeslerError(f"{path} has a query behind it and in sql=...: give one of them")
     texts = () if as_table else _split(text)
-    fields = Fields(source_name(path), label, texts, require_labels, as_table, words, id, missing)
+    given = label, texts, require_labels, as_table, words, id, missing, label_sets
+    fields = Fields(source_name(path), *given)
     width = 0 if width is None and vocabulary else width
     names = Names(Vocabulary() if vocabulary is None else vocabulary, grow, width)
     lines = Lines(path, max_line, encoding)
@@ -387,6 +393,7 @@ def open_stream(
         skip_bad=skip_bad,
         skip_rows=skip_rows,
         origins=origins,
+        label_sets=label_sets,
         block_rows=block_rows,
         share=lambda: lines.share,
     )
@@ -455,6 +462,7 @@ def _reader(
         "names": names,
         "width": names.width,
         "require_labels": fields.require_labels,
+        "label_sets": fields.label_sets,
         **own,
     }
     return found.open(**{name: arguments[name] for name in found.takes})

@@ -49,6 +49,8 @@ class Fields:
         The field that identifies a row.
     missing : bool
         Whether numbers of a dense table may be missing.
+    label_sets : bool
+        Whether a row has a list of labels.
     """
 
     source: str
@@ -59,6 +61,7 @@ class Fields:
     words: Words = presence
     id: str | None = None
     missing: bool = True
+    label_sets: bool = False
 
     @property
     def required(self) -> list[str]:

@@ -58,6 +58,8 @@ class Admission:
         If True, bad rows are counted; if False, the first one raises an error.
     origins : bool
         Whether it is kept where rows come from, for which they are parsed one by one.
+    label_sets : bool
+        Whether a row has a list of labels.
     kind : str
         The kind of the first label, `TEXT`, `NUMBER` or `COSTS`; empty before the first row, and if
         labels are not required.
@@ -72,6 +74,7 @@ class Admission:
     require_labels: bool
     skip_bad: bool
     origins: bool = False
+    label_sets: bool = False
     kind: str = ""
     n_good: int = 0
     losses: Losses = field(default_factory=Losses)
@@ -80,6 +83,8 @@ class Admission:
         """Parse a row; return None if it is left out."""
         try:
             example = self.reader.parse(raw)
+            if self.label_sets:
+                return example._replace(label=self._label_set(example.label))
             label = class_of(example.label)
             if label is not example.label or label == "":
                 example = example._replace(label=label if label != "" else None)
@@ -93,6 +98,23 @@ class Admission:
             self._refuse(place, fault)
             return None
         return example
+
+    def _label_set(self, labels: Any) -> tuple[Any, ...] | None:
+        """Return the classes of a row; raise BadRow or Unlabelled if it has no list of them."""
+        if labels is None:
+            require_label(labels, self.require_labels)
+            return None
+        if not isinstance(labels, (list, tuple, set, frozenset, np.ndarray)):
+            raise BadRow(
+                f"the label is a {type(labels).__name__}, not a list of labels, which JSON and "
+                "Parquet have",
+                class_of(labels),
+            )
+        found = tuple(map(class_of, labels))
+        for label in found:
+            require_label(label, required=True)
+            self._require_same_kind(label)
+        return found
 
     def require_rows(self, skip_rows: int) -> None:
         """Raise KeslerError at the end of the source if it has no rows or too few to skip."""
@@ -218,7 +240,8 @@ def runs(admission: Admission, block_rows: int, skip_rows: int) -> Iterator[Run]
     """
     lengths = _lengths(block_rows, skip_rows)
     wanted = next(lengths)
-    scanning = None if admission.origins else admission.reader.scanning
+    by_row = admission.origins or admission.label_sets
+    scanning = None if by_row else admission.reader.scanning
     examples, origins = list[Example](), list[Origin]()
     for number, (place, raw) in enumerate(admission.reader.rows, 1):
         if example := admission.example(place, raw):
@@ -314,7 +337,7 @@ class Block:
     rows : Rows or Table
         The rows; a table of raw cells if the stream was opened with ``as_table=True``.
     labels : list
-        The label of each row; None where it has none.
+        The label of each row, or its labels as a tuple; None where it has none.
     weights : float64 array of shape (n_rows,) or None
         The importance of each row; None if all are 1.
     origins : list of Origin or None
@@ -353,6 +376,8 @@ class Stream(Iterator[Block]):
         How many good rows are read and discarded first.
     origins : bool
         Whether the blocks say where their rows come from.
+    label_sets : bool
+        Whether a row has a list of labels.
     block_rows : int
         Maximum number of rows in a block.
     share : callable () -> float
@@ -386,6 +411,7 @@ class Stream(Iterator[Block]):
         skip_bad: bool,
         skip_rows: int,
         origins: bool,
+        label_sets: bool,
         block_rows: int,
         share: Callable[[], float],
     ) -> None:
@@ -395,7 +421,7 @@ class Stream(Iterator[Block]):
         self.n_rows = 0
         self.n_bad = 0
         self._to_skip = skip_rows
-        admission = Admission(reader, source, require_labels, skip_bad, origins)
+        admission = Admission(reader, source, require_labels, skip_bad, origins, label_sets)
         found = (run for run in runs(admission, block_rows, skip_rows) if run.labels)
         self._pieces = reader.filled((run, run.gather()) for run in found)
         self.losses = admission.losses

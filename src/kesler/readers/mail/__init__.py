@@ -29,7 +29,9 @@ FIRST_LINE = re.compile(
 )
 
 
-def mail_reader(path: str, lines: Lines, names: Names, require_labels: bool) -> Reader:
+def mail_reader(
+    path: str, lines: Lines, names: Names, require_labels: bool, label_sets: bool
+) -> Reader:
     """Read mail (Maildir, tree, mbox, message) in the order of its dates; the class is the folder.
 
     The folder of a Maildir's own messages is ``INBOX``, that of messages in ``.Work.Old`` is
@@ -37,7 +39,7 @@ def mail_reader(path: str, lines: Lines, names: Names, require_labels: bool) -> 
     root). But a file that begins with ``From`` and a space is an mbox, whose folder is its path
     without ``.mbox`` or ``.mbx``. So are the folders of Thunderbird and Apple Mail. Hidden files
     and directories, and the indexes of these programs, are ignored. The class of a message with
-    labels of Gmail is the first that is not the system's.
+    labels of Gmail is the first that is not the system's; with ``label_sets``, all of them are.
 
     Dates are converted to UTC. Messages of the same second are ordered by path, then by position in
     the file. A message without a readable date has the date of the preceding message in its mbox;
@@ -45,39 +47,45 @@ def mail_reader(path: str, lines: Lines, names: Names, require_labels: bool) -> 
     """
 
     def parse(place: Place) -> Example:
-        return Example(place.label, message_tokens(place.message()))
+        label = place.label_set if label_sets else place.label
+        return Example(label, message_tokens(place.message()))
 
     is_copied = lines.is_piped or is_compressed(path)
     found = (
-        _copied(path, lines, require_labels)
+        _copied(path, lines, require_labels, label_sets)
         if is_copied
-        else [(str(each), each) for each in _labelled(index(path), path, require_labels)]
+        else [
+            (str(each), each) for each in _labelled(index(path), path, require_labels, label_sets)
+        ]
     )
     return Reader("message", found, parse, names.gather, names.vocabulary)
 
 
-def _copied(path: str, lines: Lines, require_labels: bool) -> Iterator[tuple[str, Place]]:
+def _copied(
+    path: str, lines: Lines, require_labels: bool, label_sets: bool
+) -> Iterator[tuple[str, Place]]:
     """Copy what can be read only once to a file, as mail is read twice, and yield its messages."""
     with TemporaryDirectory() as directory:
         copy = Path(directory, Path(path).stem)
         with copy.open("wb") as file:
             file.writelines(lines.as_they_are())
-        for place in _labelled(index(str(copy)), source_name(path), require_labels):
+        found = index(str(copy))
+        for place in _labelled(found, source_name(path), require_labels, label_sets):
             named = place._replace(folder=None) if lines.is_piped else place
             yield f"at byte {place.offset}", named
 
 
-def _labelled(places: list[Place], source: str, require_labels: bool) -> list[Place]:
+def _labelled(
+    places: list[Place], source: str, require_labels: bool, label_sets: bool
+) -> list[Place]:
     """Return the messages without those that have labels of Gmail but none for their class."""
     found = [place.labels for place in places if place.labels is not None]
     if not found:
         return places
-    report(source, found, require_labels)
-    return [
-        place
-        for place in places
-        if not require_labels or place.labels is None or place.label is not None
-    ]
+    report(source, found, require_labels, label_sets)
+    if label_sets or not require_labels:
+        return places
+    return [place for place in places if place.labels is None or place.label is not None]
 
 
 def messages(path: str) -> Iterator[tuple[str, str, str | None]]:

@@ -54,6 +54,13 @@ class Place(NamedTuple):
         """The class of the message: the first of the user's labels in Gmail, or its folder."""
         return self.folder if self.labels is None else next(iter(of_user(self.labels)), None)
 
+    @property
+    def label_set(self) -> list[str] | None:
+        """The classes of the message: all of the user's labels in Gmail, or its folder."""
+        if self.labels is None:
+            return None if self.folder is None else [self.folder]
+        return of_user(self.labels)
+
     def __str__(self) -> str:
         return f"{self.path} at byte {self.offset}" if self.offset else self.path
 

@@ -12,11 +12,34 @@ from kesler.readers.mail.charsets import text_of
 from kesler.readers.mail.message import decoded_words
 
 LABELS = re.compile(rb"^x-gmail-labels:(.*(?:\n[ \t].*)*)", re.IGNORECASE | re.MULTILINE)
-OF_SYSTEM = re.compile(
-    r"Inbox|Opened|Unread|Sent|Starred|Important|Archived|Drafts?|Trash|Chat|Muted|Category .*",
-    re.IGNORECASE,
-)
-"""Labels that Gmail gives by itself, which say where a message is and not what it is about."""
+BY_LANGUAGE = {
+    "any": r"Chats?|IMAP_.*|\[(?:Gmail|Google Mail)\].*",
+    "English": r"Inbox|Opened|Unread|Sent|Starred|Important|Archived|Drafts?|(?:Trash|Bin)|Muted"
+    r"|Read Receipt Sent|Category[ _:].*",
+    "German": r"Posteingang|Geöffnet|Ungelesen|Gesendet|Markiert|Wichtig|Archiviert|Entwurf"
+    r"|Entwürfe|Papierkorb|Stummgeschaltet|Kategorie[ _:].*",
+    "French": r"Boîte de réception|Ouverts?|Non lus?|(?:Messages )?envoyés|Suivis?|Importants?"
+    r"|(?:Messages )?archivés?|Brouillons?|Corbeille|Catégorie[ _:].*",
+    "Spanish": r"Recibidos|Bandeja de entrada|Abiertos?|No leídos?|Enviados?|Destacados?"
+    r"|Importantes?|Archivados?|Borrador(?:es)?|Papelera|Categoría[ _:].*",
+    "Italian": r"Posta in arrivo|Apert[aei]|Da leggere|Non lett[aei]|Posta inviata|Inviat[aei]"
+    r"|Special[ei]|Important[ei]|Archiviat[aei]|Bozz[ae]|Cestino|Categoria[ _:].*",
+    "Portuguese": r"Caixa de entrada|Abert[ao]s?|Não lid[ao]s?|Enviad[ao]s?|Com estrela"
+    r"|Arquivad[ao]s?|Rascunhos?|Lixeira|Lixo",
+    "Dutch": r"Postvak IN|Geopend|Ongelezen|Verzonden|Met ster|Belangrijk|Gearchiveerd"
+    r"|Concept(?:en)?|Prullenbak|Categorie[ _:].*",
+    "Polish": r"Odebrane|Otwarte|Nieprzeczytane|Wysłane|Oznaczone gwiazdką|Ważne|Zarchiwizowane"
+    r"|Wersje robocze|Kosz|Kategoria[ _:].*",
+    "Russian": r"Входящие|Открытые|Непрочитанные|Отправленные|Помеченные|Важное"
+    r"|Архив(?:ированные)?|Черновики|Корзина|Категория[ _:].*",
+    "Japanese": r"受信トレイ|開封済み|未読|送信済み|スター付き|重要|アーカイブ済み|下書き|ゴミ箱"
+    r"|カテゴリ.*",
+    "Chinese": r"收件箱|已打开|未读|已发(?:送)?邮件|已加星标|重要(?:邮件)?|已归档|草稿|已删除邮件"
+    r"|类别.*",
+}
+OF_SYSTEM = re.compile("|".join(BY_LANGUAGE.values()), re.IGNORECASE)
+"""Labels that Gmail gives by itself, in the language of its owner; they say where a message is and
+not what it is about."""
 LOGGER = logging.getLogger("kesler")
 
 
@@ -46,18 +69,19 @@ def of_user(labels: Sequence[str]) -> list[str]:
     return [label for label in labels if not OF_SYSTEM.fullmatch(label)]
 
 
-def report(source: str, found: Sequence[Sequence[str]], are_required: bool) -> None:
+def report(source: str, found: Sequence[Sequence[str]], are_required: bool, are_sets: bool) -> None:
     """Log a line that says which labels are no classes, and how many messages that concerns."""
     system = Counter(each for labels in found for each in labels if OF_SYSTEM.fullmatch(each))
     n_own = Counter(len(of_user(labels)) for labels in found)
-    line = f"{source}: the class of a message is its Gmail label"
+    what = "labels of a message are those" if are_sets else "class of a message is its label"
+    line = f"{source}: the {what} of Gmail"
     if system:
         listed = ", ".join(f"{label} ({n})" for label, n in system.most_common())
         line += f"; labels of the system are no classes: {listed}"
     if n_own[0]:
-        what = "left out" if are_required else "of no class"
+        what = "of no class" if are_sets or not are_required else "left out"
         line += f"; {n_own[0]} messages without another label are {what}"
     n_several = sum(n for number, n in n_own.items() if number > 1)
-    if n_several:
+    if n_several and not are_sets:
         line += f"; {n_several} have several, of which the first is the class"
     LOGGER.warning("%s", line)
