@@ -13,9 +13,11 @@ import json
 import lzma
 import sqlite3
 import zipfile
-from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta, timezone
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
+from email import message_from_bytes, policy
+from email.message import EmailMessage
 from email.utils import format_datetime
 from functools import partial
 from pathlib import Path
@@ -23,6 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+
+from outlook import BODY, HEADERS, outlook_message
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "what-is-read.md"
 N_ROWS = 160
@@ -203,6 +207,83 @@ def sqlite_file(path: Path, rows: list[Row]) -> Path:
     return path
 
 
+def workbook(path: Path, rows: list[Row], sheet: str = "Sheet1", first: str = "") -> Path:
+    with pd.ExcelWriter(path) as book:
+        if first:
+            pd.DataFrame({"notes": ["of 2025"]}).to_excel(book, sheet_name=first, index=False)
+        pd.DataFrame(rows).to_excel(book, sheet_name=sheet, index=False)
+    return path
+
+
+def duckdb_file(path: Path, rows: list[Row]) -> Path:
+    import duckdb
+
+    frame = pd.DataFrame(rows)
+    with duckdb.connect(path) as database:
+        database.register("frame", frame)
+        database.execute("create table tickets as select * from frame")
+    return path
+
+
+def vw_text(path: Path, rows: list[Row]) -> Path:
+    lines = [f"{row['team']} | {row['message'].replace(':', ' ')}" for row in rows]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def messages(rows: list[Row]) -> Iterator[tuple[str, bytes]]:
+    """Yield the folder and the message of each row."""
+    for row in rows:
+        message = EmailMessage()
+        message["From"] = "ann@example.org"
+        message["Date"] = format_datetime(row["day"].replace(tzinfo=UTC))
+        message.set_content(row["message"])
+        yield row["team"], bytes(message)
+
+
+def mbox_of(contents: Iterable[bytes]) -> bytes:
+    line = b"From ann@example.org Mon Jan  1 10:00:00 2024\n"
+    return b"".join(line + content + b"\n" for content in contents)
+
+
+def mboxes(path: Path, rows: list[Row], name: str = "{}.mbox", ends: bytes = b"\n") -> Path:
+    for folder in KINDS:
+        box = path / name.format(folder)
+        box.parent.mkdir(parents=True, exist_ok=True)
+        own = mbox_of(message for kind, message in messages(rows) if kind == folder)
+        box.write_bytes(own.replace(b"\n", ends))
+    return path
+
+
+def single(path: Path, rows: list[Row], name: str, form: Callable[[bytes], bytes] = bytes) -> Path:
+    """Write each message to a file of its own."""
+    for i, (folder, message) in enumerate(messages(rows)):
+        file = path / name.format(folder, i)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(form(message))
+    return path
+
+
+def takeout(path: Path, rows: list[Row]) -> Path:
+    labelled = (
+        f"X-Gmail-Labels: Posteingang,{folder}\n".encode() + message
+        for folder, message in messages(rows)
+    )
+    path.write_bytes(mbox_of(labelled))
+    return path
+
+
+def of_outlook(message: bytes) -> bytes:
+    sent = message_from_bytes(message, policy=policy.default)
+    assert isinstance(sent, EmailMessage)
+    headers = "".join(f"{name}: {value}\r\n" for name, value in sent.items())
+    return outlook_message({HEADERS: headers, BODY: sent.get_content()})
+
+
+def of_apple(message: bytes) -> bytes:
+    return b"%d\n%s<?xml?>\n<plist/>" % (len(message), message)
+
+
 class Input(NamedTuple):
     """A file and how it is read.
 
@@ -362,8 +443,32 @@ INPUTS: list[Input] = [
     Input("SQLite", "the only table", sqlite_file, ".db"),
     Input("SQLite", "a query", sqlite_file, ".db", plain,
           ("--label", "team", "--sql", "select * from tickets")),
+    Input("DuckDB", "the only table", duckdb_file, ".duckdb", list),
+    Input("DuckDB", "a query", duckdb_file, ".duckdb", list,
+          ("--label", "team", "--sql", "select * from tickets")),
+    Input("Excel", "numbers, texts and times", workbook, ".xlsx", list),
+    Input("Excel", "numbers that are texts 1.234,56", workbook, ".xlsx",
+          with_numbers(NUMBERS["1.234,56"]), ("--label", "team"), "amount"),
+    Input("Excel", "empty cells for missing numbers", workbook, ".xlsx", with_gaps(None),
+          ("--label", "team"), "amount"),
+    Input("Excel", "the first sheet of two", partial(workbook, sheet="2025", first="notes"),
+          ".xlsx", list, ("--label", "team", "--sheet", "2025")),
+    Input("Vowpal Wabbit", "words", vw_text, ".vw", list, ()),
+    Input("mail", "mbox files", mboxes, "", list, ()),
+    Input("mail", "mbox files with line ends CR LF", partial(mboxes, ends=b"\r\n"), "", list, ()),
+    Input("mail", "Thunderbird", partial(mboxes, name="Work.sbd/{}"), "", list, ()),
+    Input("mail", "Apple Mail",
+          partial(single, name="{}.mbox/9F/Messages/{}.emlx", form=of_apple), "", list, ()),
+    Input("mail", "Maildir", partial(single, name=".{}/new/{}.host"), "", list, ()),
+    Input("mail", "Maildir without new", partial(single, name="{}/cur/{}.host:2,S"), "", list, ()),
+    Input("mail", "folders of .eml files", partial(single, name="{}/{}.eml"), "", list, ()),
+    Input("mail", "folders of Outlook's .msg files",
+          partial(single, name="{}/{}.msg", form=of_outlook), "", list, ()),
+    Input("mail", "Google Takeout", takeout, ".mbox", list, ()),
 ]  # fmt: skip
 """The files of the English rows."""
+
+OF_WORDS = ("Vowpal Wabbit", "mail")  # which hold the texts alone
 
 
 REFUSED = {
@@ -403,7 +508,7 @@ def text_of_page() -> str:
         *("", "| format | variant | read |", "|---|---|---|"),
     ]
     for each in INPUTS:
-        own = each.options[each.options.index("--label") + 2 :]
+        own = each.options[2:]  # behind the name of the label
         how = f"with `{' '.join(_shown(own))}`" if own else "as it is"
         lines.append(f"| {each.format} | {_cell(each.variant)} | {how} |")
     lines += [f"| CSV | encoding {name} ({language}) | as it is |" for name, (_, language) in
