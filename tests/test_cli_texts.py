@@ -14,6 +14,7 @@ from kesler.datasets import load as load_stream
 
 SHORT = load_stream("banking77/stream")
 N = 400
+LETTERS = str.maketrans("0123456789", "bcdfghklmn")
 
 
 @pytest.fixture(autouse=True)
@@ -107,3 +108,43 @@ def test_long_texts_of_json_are_read_as_words(capsys):
     Path("rows.jsonl").write_text("\n".join(map(json.dumps, lines)))
     model = learnt(capsys, "rows.jsonl", "--text", "body")
     assert model.schema_ is None and "card" in model.vocabulary_.names
+
+
+@pytest.mark.parametrize("features", ["words", "characters", "subwords"])
+def test_the_features_of_a_text_are_chosen(capsys, features):
+    rows = write_csv("rows.csv")
+    model = learnt(capsys, "rows.csv", "--text", f"question:{features}")
+    given = {"question": {"kind": "text", "features": features}}
+    alone = [{"question": row["question"]} for row in rows]
+    expected = OnlineClassifier(columns=given).fit(alone, [row["label"] for row in rows])
+    assert model.columns == {**given, "*": "ignore"}
+    assert model.predict(alone).tolist() == expected.predict(alone).tolist()
+    runs = [name for name in model.vocabulary_.names if name.startswith("question~")]
+    words = [name for name in model.vocabulary_.names if name.startswith("question:")]
+    assert (bool(words), bool(runs)) == (features != "characters", features != "words")
+    assert len(kesler(capsys, "predict", "rows.csv", "--model", "a.kesler").lines) == N
+    done = kesler(capsys, "learn", "rows.csv", "--label", "label", "--model", "b.kesler",
+                  "--text", "question:letters")  # fmt: skip
+    assert done.code == 2 and "question:letters" in done.err
+
+
+def test_names_that_are_the_only_column_are_learnt_by_their_letters(capsys):
+    names = [
+        f"{'BKLMRST'[i % 7]}{'aeiou'[i // 7 % 5]}{i:03}".translate(LETTERS) for i in range(210)
+    ]
+    endings = {"ski": "PL", "sen": "DK", "ini": "IT"}
+    rows = [
+        (f"{name}{end}", endings[end]) for name, end in zip(names, [*endings] * 70, strict=True)
+    ]
+    Path("names.csv").write_text("\n".join(["name,label", *(f"{n},{c}" for n, c in rows)]))
+    lines = [json.dumps({"text": name, "label": country}) for name, country in rows]
+    Path("names.jsonl").write_text("\n".join(lines))
+    for source in ("names.csv", "names.jsonl"):
+        model = learnt(capsys, source)
+        done = kesler(capsys, "compare", source, "--label", "label", "--methods", "default",
+                      "--json", "result.json")  # fmt: skip
+        assert done.code == 0
+        (found,) = json.loads(Path("result.json").read_text())["methods"].values()
+        assert found["mistakes"] < 30, source
+        column = model.schema_.names[0]
+        assert model.predict([{column: "Zilchosen"}]).tolist() == ["DK"]

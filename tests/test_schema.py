@@ -35,7 +35,7 @@ from kesler.data.schema.features import entries_of
 from kesler.data.schema.inference import N_ROWS, column_of, infer
 from kesler.data.schema.kinds import KINDS
 from kesler.data.schema.records import table_of
-from kesler.data.schema.schema import Column, Schema
+from kesler.data.schema.schema import TEXT_FEATURES, Column, Schema, given_columns
 from kesler.data.schema.values import parse
 from kesler.errors import MismatchWarning
 
@@ -156,6 +156,52 @@ def test_short_texts_have_pairs_of_words_and_runs_of_characters(
     assert named is not None and named.options == options
     words = Column("body", "text", {"ngrams": 1})
     assert column_of("body", cells, {"body": words}) == words
+
+
+@pytest.mark.parametrize("name", TEXT_FEATURES)
+def test_features_of_texts_have_names(name: str) -> None:
+    expected = {"t": Column("t", "text", TEXT_FEATURES[name])}
+    for named in ({"kind": "text", "features": name}, {"features": name}):
+        assert given_columns({"t": named}) == expected
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"kind": "text", "features": "letters"},
+        {"kind": "text", "features": "words", "ngrams": 2},
+        {"kind": "number", "features": "words"},
+        {"kind": "text", "features": ["words"]},
+        {"kind": "text", "ngrams": 0},
+    ],
+)
+def test_features_that_are_not_known_are_refused(named: dict[str, Any]) -> None:
+    with pytest.raises(KeslerError, match="column 't'"):
+        given_columns({"t": named})
+
+
+NAMES = [
+    f"{first}{last}" for first in ("Kowal", "Mül", "Ros") for last in ("ski", "ler", "si", "o")
+]
+
+
+@pytest.mark.parametrize("texts", [NAMES, [f"{a} {b}" for a in NAMES for b in NAMES]])
+def test_names_have_runs_of_characters_if_they_are_the_only_column(texts: list[str]) -> None:
+    (alone,) = infer({"name": texts}, {})
+    assert (alone.kind, alone.options) == ("text", {"ngrams": 1, "chars": (1, 4)})
+    sizes = [*range(3, 3 + len(texts))]
+    for others in ({"*": "ignore"}, {}):
+        kinds = given_columns({"name": "text", **others})
+        found = infer({"size": sizes, "name": texts}, kinds)["name"]
+        assert bool(found.options) == bool(others)
+    beside = infer({"size": [n * n for n in sizes], "name": texts}, {})["name"]
+    assert not beside.options and beside.kind in ("text", "category")
+
+
+def test_codes_that_are_the_only_column_are_texts() -> None:
+    sequences = ["".join("ACGT"[(i >> k) % 4] for k in range(30)) for i in range(40)]
+    (column,) = infer({"sequence": sequences}, {})
+    assert column.kind == "text" and column.options["chars"] == (1, 4)
 
 
 def test_words_of_two_columns_stay_apart_and_have_a_block_each() -> None:

@@ -21,13 +21,14 @@ OPTIONS: list[dict[str, Any]] = [
     {"ngrams": 3},
     {"chars": (1, 8)},
     {"ngrams": 2, "chars": (4, 4)},
+    {"ngrams": 0, "chars": (1, 4)},
 ]
 
 
 def reference(name: str, text: str, options: dict[str, Any]) -> dict[str, float]:
     """Return damped counts of words, runs of words and runs of characters, of length 0.75."""
     words = tokenize(text)
-    names = [f"{name}:{word}" for word in words]
+    names = [f"{name}:{word}" for word in words] if options.get("ngrams", 1) else []
     for n in range(2, options.get("ngrams", 1) + 1):
         names += [f"{name}:{' '.join(words[i : i + n])}" for i in range(len(words) - n + 1)]
     if "chars" in options:

@@ -150,8 +150,9 @@ def _reading(command: ArgumentParser) -> None:
     add(
         "--text",
         metavar="NAMES",
-        help="columns or fields of text, separated by commas; all others are ignored (JSON: "
-        "text), unless --table or another kind is given",
+        help="columns or fields of text, separated by commas, each with its features if others "
+        "than usual are wanted, such as body:subwords (words, characters or subwords); all other "
+        "columns are ignored (JSON: text), unless --table or another kind is given",
     )
     add(
         "--table",

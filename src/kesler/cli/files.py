@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.cli.kinds import columns
+from kesler.cli.kinds import columns, texts
 from kesler.data.rows import Rows
 from kesler.data.schema.inference import N_ROWS, infer
 from kesler.data.schema.measurements import are_measurements
@@ -44,6 +44,8 @@ def reading(options: Namespace) -> dict[str, Any]:
     given = {name: getattr(options, name) for name in READING}
     given["header"] = False if options.no_header else None
     found = {name: value for name, value in given.items() if value is not None}
+    if "text" in found:
+        found["text"] = ",".join(name for name, _ in texts(options))
     kinds = columns(options)
     return found if kinds is None else {**found, "as_table": True}
 
@@ -69,7 +71,9 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     if "as_table" in found:
         return found
     if "text" in found:
-        return found if _is_of_long_texts(options, found) else {**found, "as_table": True}
+        has_features = any(features for _, features in texts(options))
+        are_words = not has_features and _is_of_long_texts(options, found)
+        return found if are_words else {**found, "as_table": True}
     if options.input.startswith(PREFIX):
         return {**found, "as_table": True} if _is_of_short_texts(options.input) else found
     rows = _first_rows(options, found) if can_be_read_again(options.input) else None
@@ -88,9 +92,9 @@ def _is_of_long_texts(options: Namespace, how: dict[str, Any]) -> bool:
     if not _is_json(options) or "," in how["text"] or not can_be_read_again(options.input):
         return False
     rows = _first_rows(options, how)
-    texts = None if rows is None else rows.columns.get(how["text"])
-    return texts is None or _is_of_words_alone(
-        infer({"text": texts}, {"text": Column("text", "text")})
+    cells = None if rows is None else rows.columns.get(how["text"])
+    return cells is None or _is_of_words_alone(
+        infer({"text": cells}, {"text": Column("text", "text")})
     )
 
 
@@ -99,9 +103,9 @@ def left_out(options: Namespace, how: dict[str, Any]) -> list[str]:
     if columns(options) is not None or not can_be_read_again(options.input):
         return []
     rows = _first_rows(options, {name: each for name, each in how.items() if name != "text"})
-    texts = how.get("text", "text" if _is_json(options) else "").split(",")
+    named = how.get("text", "text" if _is_json(options) else "").split(",")
     names = set() if rows is None else {*rows.columns} - {how.get("label", "label")}
-    learnt = names.intersection(map(str.strip, texts))
+    learnt = names.intersection(named)
     return [name for name in rows.columns if name in names - learnt] if learnt else []
 
 

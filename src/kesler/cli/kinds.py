@@ -11,7 +11,7 @@ from typing import Any
 
 from kesler.data.schema.dates import EPOCHS, ISO
 from kesler.data.schema.languages import is_language
-from kesler.data.schema.schema import OTHERS
+from kesler.data.schema.schema import OTHERS, TEXT_FEATURES
 from kesler.errors import KeslerError
 
 OPTIONS_OF_KINDS = ("number", "category", "date", "ignore")
@@ -28,7 +28,8 @@ def columns(options: Namespace, *, is_table: bool = False) -> dict[str, Any] | N
         return None
     kinds: dict[str, Any] = {}
     for kind in ("text", *OPTIONS_OF_KINDS):
-        for name, options_of_name in map(_parted, _listed(getattr(options, kind) or "")):
+        named = map(_parted, _listed(getattr(options, kind) or ""))
+        for name, options_of_name in texts(options) if kind == "text" else named:
             known = kinds.setdefault(name, {"kind": kind, **options_of_name})["kind"]
             if known != kind:
                 raise KeslerError(f"column {name!r} is given as --{known} and as --{kind}")
@@ -74,6 +75,23 @@ def _parted(named: str) -> tuple[str, dict[str, str]]:
         )
     name, _, form = named.rpartition(":")
     return (name, {"format": form}) if name and form in (ISO, *EPOCHS) else (named, {})
+
+
+def texts(options: Namespace) -> list[tuple[str, dict[str, str]]]:
+    """Return the columns of texts that are given, each with the features that are chosen for it."""
+    return [*map(_with_features, _listed(options.text or ""))]
+
+
+def _with_features(named: str) -> tuple[str, dict[str, str]]:
+    """Return the name of a text, and the features that follow it.
+
+    Examples
+    --------
+    >>> _with_features("body:characters"), _with_features("a:b")
+    (('body', {'features': 'characters'}), ('a:b', {}))
+    """
+    name, _, features = named.rpartition(":")
+    return (name, {"features": features}) if name and features in TEXT_FEATURES else (named, {})
 
 
 def spoken_kinds(sentence: str) -> str:

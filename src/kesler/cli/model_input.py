@@ -77,10 +77,9 @@ def blocks_for(model: OnlineClassifier, stream: Stream, options: Namespace) -> I
 
 def _renamed(model: OnlineClassifier, options: Namespace) -> Mapping[str, str]:
     """Return the names of texts that the model learnt, by those that are given for them."""
-    learnt = progress_of(model).reading.get("text")
-    if options.text is None or learnt is None:
-        return {}
-    given, learnt = ([name.strip() for name in each.split(",")] for each in (options.text, learnt))
+    given, learnt = (
+        how.get("text", "").split(",") for how in (reading(options), progress_of(model).reading)
+    )
     return dict(zip(given, learnt, strict=True)) if len(given) == len(learnt) else {}
 
 

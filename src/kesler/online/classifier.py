@@ -149,6 +149,7 @@ default "auto"
     columns : "auto", mapping of names to kinds, or None, default "auto"
         The kinds of the columns of a table: "text", "category", "number", "date", "vector",
         "tags", "identifier" or "ignore"; with options, a mapping such as ``{"kind": "text",
+        "features": "subwords"}`` ("words", "characters" or "subwords") or ``{"kind": "text",
         "ngrams": 2, "chars": (3, 5)}``. Kinds that are not given are inferred from the first 50
         rows, and `schema_` reports them. "auto" infers all kinds if the first rows hold anything
         but numbers; mappings of the same numbers in most rows are learnt as an array, by learners

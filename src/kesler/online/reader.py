@@ -511,8 +511,6 @@ class ColumnReader:
         from kesler.data.schema.schema import NOT_LEARNT, OTHERS
 
         state = self.state
-        if state is not None:
-            state.schema.require_learnt()
         known = [] if state is None else [column.name for column in state.schema]
         for name, column in given_columns(model).items() if state else ():
             if name not in (*known, OTHERS) and column.kind not in NOT_LEARNT:
@@ -520,6 +518,8 @@ class ColumnReader:
                     f"columns={{{name!r}: {column.kind!r}}}, but no row has a cell in a column "
                     f"of this name: those with cells are {', '.join(map(repr, known))}"
                 )
+        if state is not None:
+            state.schema.require_learnt()
 
     def warn_of_kinds(self) -> None:
         """Warn of columns that cannot hold most of their cells."""

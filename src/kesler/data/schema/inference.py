@@ -19,8 +19,8 @@ from kesler.data.schema.date_formats import (
 from kesler.data.schema.dates import tidy
 from kesler.data.schema.kinds import Options, category_of, number_of
 from kesler.data.schema.numerals import DECIMALS, Notation, closest_notation, notation
-from kesler.data.schema.schema import OTHERS, Column, Reading, Schema, named_column
-from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, units
+from kesler.data.schema.schema import NOT_LEARNT, OTHERS, Column, Reading, Schema, named_column
+from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, tokenize, units
 
 N_ROWS = 50
 """The number of rows from which kinds are inferred."""
@@ -30,6 +30,7 @@ NEARLY_UNIQUE = 0.9
 LONG = 8.0  # words in the mean cell: text, even if texts are repeated
 NAMED_ID = re.compile(r"(?:^|[^a-z])(?:id|ids|uid|uuid|guid|key)$|[a-z]I[dD]$|unnamed: 0|^$")
 FEW_WORDS = 4.0  # in the mean cell: names, such as those of streets
+NAMES = 1, 4  # the runs of characters of names, of which the words differ
 UNSPACED = 12.0  # characters in the mean token: words that are not separated by spaces
 
 
@@ -48,20 +49,31 @@ def infer(table: Mapping[str, Sequence[Cell]], given: Mapping[str, Column]) -> S
     size    number    numbers
     colour  category  1 of 2 cells missing; 1 different in 1, 1.0 words on average
     """
-    columns = (column_of(name, cells, given) for name, cells in table.items())
+    learnt = [name for name, cells in table.items() if _may_be_learnt(name, cells, given)]
+    columns = (
+        column_of(name, cells, given, alone=[name] == learnt) for name, cells in table.items()
+    )
     return Schema(tuple(column for column in columns if column is not None))
 
 
-def column_of(name: str, cells: Sequence[Cell], given: Mapping[str, Column]) -> Column | None:
-    """Return a column from its cells; None if all are missing."""
+def _may_be_learnt(name: str, cells: Sequence[Cell], given: Mapping[str, Column]) -> bool:
+    named = named_column(given, name)
+    is_left_out = named is not None and named.kind in NOT_LEARNT
+    return not is_left_out and any(cell is not None for cell in cells)
+
+
+def column_of(
+    name: str, cells: Sequence[Cell], given: Mapping[str, Column], *, alone: bool = False
+) -> Column | None:
+    """Return a column from its cells, which may be the only one learnt; None if all are missing."""
     known = [cell for cell in cells if cell is not None]
     if not known:
         return None
     named = named_column(given, name)
     hints = {**_hints(given.get(OTHERS)), **_hints(named)}
     if named is not None and named.kind != "any":
-        return _completed(named, known, hints) if _is_open(named) else named
-    found = _inferred(name, known, hints)
+        return _completed(named, known, hints, alone=alone) if _is_open(named) else named
+    found = _inferred(name, known, hints, alone=alone)
     n_missing = len(cells) - len(_stated(known) if found.kind in ("number", "date") else known)
     missing = f"{n_missing} of {len(cells)} cells missing; " if n_missing else ""
     return replace(found, reason=f"{missing}{found.reason}")
@@ -83,11 +95,12 @@ def _is_open(column: Column) -> bool:
     return column.kind in needed and not any(each in column.options for each in needed[column.kind])
 
 
-def _completed(column: Column, known: list[Any], hints: Options) -> Column:
+def _completed(column: Column, known: list[Any], hints: Options, *, alone: bool) -> Column:
     """Return a column with the options that are inferred from its cells."""
     texts = [cell for cell in _stated(known) if isinstance(cell, str)]
     if column.kind == "text":
-        return replace(column, options=_options_of([c for c in known if isinstance(c, str)]))
+        texts = [cell for cell in known if isinstance(cell, str)]
+        return replace(column, options=_options_of(texts, alone=alone))
     if column.kind == "number":
         return _in_notation(column, closest_notation(texts, _decimals(hints)) or Notation({}))
     if column.kind == "date":
@@ -123,7 +136,7 @@ def _formats(texts: list[str], hints: Options, *, named: bool = False) -> list[O
     return [given] if named or None not in moments_of([*map(tidy, texts)], given) else []
 
 
-def _inferred(name: str, known: list[Any], hints: Options) -> Column:
+def _inferred(name: str, known: list[Any], hints: Options, *, alone: bool) -> Column:
     """Return the column of cells that are not missing."""
     if any(isinstance(cell, list) for cell in known):
         return _of_lists(name, known)
@@ -140,7 +153,7 @@ def _inferred(name: str, known: list[Any], hints: Options) -> Column:
     formats = _formats(texts, hints) if are_texts else []
     if formats:
         return _in_formats(Column(name, "date", reason="texts that are dates"), formats, texts)
-    return Column(name, *_of_texts(name, [str(cell).strip() for cell in known]))
+    return Column(name, *_of_texts(name, [str(cell).strip() for cell in known], alone=alone))
 
 
 def _stated(known: Sequence[Any]) -> list[Any]:
@@ -190,34 +203,43 @@ def _names_id(name: str) -> bool:
     return bool(NAMED_ID.search(name) or NAMED_ID.search(name.lower()))
 
 
-def _of_texts(name: str, texts: list[str]) -> tuple[str, dict[str, Any], str]:
-    """Return the kind of a column of texts."""
+def _of_texts(name: str, texts: list[str], *, alone: bool) -> tuple[str, dict[str, Any], str]:
+    """Return the kind of a column of texts.
+
+    If there is nothing else to learn from, names that differ are texts, for their parts.
+    """
     n_words = [len(units(text)) for text in texts]
     mean, n_different = sum(n_words) / len(texts), len(set(texts))
     share = n_different / len(texts)
     why = f"{n_different} different in {len(texts)}, {mean:.1f} words on average"
-    if mean >= LONG:
-        return "text", _options_of(texts), why
+    differ = len(texts) >= MANY and share >= NEARLY_UNIQUE
+    of_letters = not any(any(map(str.isdigit, text)) for text in texts)
+    if mean >= LONG or (alone and differ and of_letters):
+        return "text", _options_of(texts, alone=alone), why
     codes = sum(map(_is_code, texts)) >= NEARLY_UNIQUE * len(texts)
-    if len(texts) >= MANY and share >= NEARLY_UNIQUE and (codes or _names_id(name)):
+    if differ and (codes or _names_id(name)):
         return "identifier", {}, f"codes, {why}; ignored"
     several = mean >= (1.5 if len(texts) >= MANY else 2.0)
     if share > 0.5 and several:
-        return "text", _options_of(texts), why
+        return "text", _options_of(texts, alone=alone), why
     return "category", {}, why
 
 
-def _options_of(texts: list[str]) -> dict[str, Any]:
-    """Return the options of texts: short ones have pairs of words and runs of characters, too.
+def _options_of(texts: list[str], *, alone: bool = False) -> dict[str, Any]:
+    """Return the options of texts: short ones have pairs of words and runs of characters as well.
 
     A single text, as that of a column that appears late, says too little. Scripts without spaces
-    have few tokens, of many characters.
+    have few tokens, of many characters. Names have runs of characters if there is nothing else.
 
     Examples
     --------
     >>> _options_of(["how do I top up"] * 2), _options_of(["Baker Street"] * 2)
     ({'ngrams': 2, 'chars': (4, 4)}, {})
+    >>> _options_of(["Kowalski"] * 2, alone=True)
+    {'ngrams': 1, 'chars': (1, 4)}
     """
+    if alone and len(texts) > 1 and sum(len(tokenize(t)) for t in texts) < FEW_WORDS * len(texts):
+        return {"ngrams": 1, "chars": NAMES}
     n_words, n_characters = sum(len(units(t)) for t in texts), sum(map(len, texts))
     is_short = len(texts) > 1 and n_characters <= SHORT_TEXT * len(texts)
     is_sentence = n_words >= FEW_WORDS * len(texts) or n_characters > UNSPACED * n_words

@@ -21,6 +21,12 @@ NOT_LEARNT = ("identifier", "ignore")
 NAMED_KINDS = ", ".join(kind for kind in KINDS if kind != "any")
 OTHERS = "*"  # all columns that are not named
 MOST_SHOWN = 3  # cells that a column cannot hold
+TEXT_FEATURES: Mapping[str, Options] = {
+    "words": {"ngrams": 1},
+    "characters": {"ngrams": 0, "chars": (1, 4)},
+    "subwords": {"ngrams": 1, "chars": (3, 5)},
+}
+"""The options of texts by a name for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,8 @@ class Column:
                     f"column {self.name!r}, a {self.kind}, cannot have the option "
                     f"{short(option)}: {short(value)}; {_EXPLAINED}"
                 )
+        if self.options.get("ngrams") == 0 and "chars" not in self.options:
+            raise KeslerError(f'column {self.name!r} with "ngrams": 0 needs "chars": {_EXPLAINED}')
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
 
     @property
@@ -194,8 +202,9 @@ def _key(options: Options) -> Any:
 
 
 _EXPLAINED = (
-    'a text takes "ngrams" (1 to 3: the longest run of words) and "chars" (from, to: the lengths '
-    'of runs of characters, 1 to 8), a number "decimal" ("." or ",") and "unit" (what follows it), '
+    f'a text takes "features" (one of {", ".join(TEXT_FEATURES)}), or "ngrams" (0 to 3: the '
+    'longest run of words) and "chars" (from, to: the lengths of runs of characters, 1 to 8), a '
+    'number "decimal" ("." or ",") and "unit" (what follows it), '
     'a date "format" ("iso", "epoch", "epoch-ms", or as in strptime, such as "%d/%m/%Y", which any '
     'time may follow) and "language" (such as "de", of names of months), a vector "length"'
 )
@@ -214,7 +223,9 @@ def _holds(option: str, value: Any) -> bool:
     if option == "chars":
         pair = isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_whole, value))
         return pair and 1 <= value[0] <= value[1] <= 8
-    return _whole(value) and 1 <= value <= (3 if option == "ngrams" else 1 << 20)
+    if option == "ngrams":
+        return _whole(value) and 0 <= value <= 3
+    return _whole(value) and 1 <= value <= 1 << 20
 
 
 def _whole(value: Any) -> bool:
@@ -411,7 +422,15 @@ def _given(name: Any, value: Any) -> Column:
     if not isinstance(value, Mapping):
         return Column(name, value)
     options = _tuples({key: each for key, each in value.items() if key != "kind"})
-    return Column(name, value.get("kind", "any"), options)
+    features = options.pop("features", None)
+    if features is not None:
+        if not isinstance(features, str) or features not in TEXT_FEATURES or options:
+            raise KeslerError(
+                f'column {name!r} cannot have "features": {short(features)}: choose one of '
+                f"{', '.join(TEXT_FEATURES)}, without other options"
+            )
+        options = dict(TEXT_FEATURES[features])
+    return Column(name, value.get("kind", "any" if features is None else "text"), options)
 
 
 def named_column(given: Mapping[str, Column], name: str) -> Column | None:

@@ -42,7 +42,8 @@ def entries_of_texts(name: str, texts: Sequence[str | None], options: Mapping[st
         counted(name + sign, joined, letters, spans)
         for sign, spans in _spans(letters, n_words, n_letters, options)
     ]
-    found = Entries.interleaved(parts, len(different))
+    learnt = parts if options.get("ngrams", 1) else parts[1:]
+    found = Entries.interleaved(learnt, len(different))
     scales = _scales(found, SHARES[np.minimum(MANY_WORDS, parts[0].counts)])
     scaled = replace(found, values=scales.repeat(found.counts) * found.values)
     place: dict[str | None, int] = {text: i for i, text in enumerate(different)}
@@ -69,7 +70,7 @@ def _spans(
     starts, ends = spaces[:-1] + 1, spaces[1:]
     is_word = ends > starts  # between two texts are two spaces
     starts, ends, first_words = starts[is_word], ends[is_word], starts_of(n_words)
-    for n in range(1, options.get("ngrams", 1) + 1):
+    for n in range(1, max(1, options.get("ngrams", 1)) + 1):
         n_terms = np.maximum(0, n_words - n + 1)
         at = positions(first_words, n_terms)
         yield ":", (starts[at], ends[at + n - 1], n_terms)
