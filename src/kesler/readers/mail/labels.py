@@ -51,7 +51,8 @@ def labels_of(header: bytes) -> tuple[str, ...] | None:
     >>> labels_of(b'X-Gmail-Labels: Inbox,"Bills, paid",=?UTF-8?Q?Entw=C3=BCrfe?=\n')
     ('Inbox', 'Bills, paid', 'Entwürfe')
     """
-    found = LABELS.search(header)
+    # Most mail is not of Gmail, and looking for the name alone takes a tenth of the time.
+    found = LABELS.search(header) if b"gmail-labels" in header.lower() else None
     if found is None:
         return None
     line = " ".join(decoded_words(text_of(found[1], None)).split())
