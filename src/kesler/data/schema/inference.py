@@ -30,7 +30,7 @@ NEARLY_UNIQUE = 0.9
 LONG = 8.0  # words in the mean cell: text, even if texts are repeated
 NAMED_ID = re.compile(r"(?:^|[^a-z])(?:id|ids|uid|uuid|guid|key)$|[a-z]I[dD]$|unnamed: 0|^$")
 FEW_WORDS = 4.0  # in the mean cell: names, such as those of streets
-NAMES = 1, 4  # the runs of characters of names, of which the words differ
+NAMES, PARTS = 2.0, (1, 4)  # words in the mean cell of names, and their runs of characters
 UNSPACED = 12.0  # characters in the mean token: words that are not separated by spaces
 
 
@@ -238,8 +238,8 @@ def _options_of(texts: list[str], *, alone: bool = False) -> dict[str, Any]:
     >>> _options_of(["Kowalski"] * 2, alone=True)
     {'ngrams': 1, 'chars': (1, 4)}
     """
-    if alone and len(texts) > 1 and sum(len(tokenize(t)) for t in texts) < FEW_WORDS * len(texts):
-        return {"ngrams": 1, "chars": NAMES}
+    if alone and len(texts) > 1 and sum(len(tokenize(t)) for t in texts) < NAMES * len(texts):
+        return {"ngrams": 1, "chars": PARTS}
     n_words, n_characters = sum(len(units(t)) for t in texts), sum(map(len, texts))
     is_short = len(texts) > 1 and n_characters <= SHORT_TEXT * len(texts)
     is_sentence = n_words >= FEW_WORDS * len(texts) or n_characters > UNSPACED * n_words
