@@ -65,24 +65,28 @@ def is_gap(cell: Cell) -> bool:
 
 
 def plain_column(cells: list[Any]) -> list[Any] | None:
-    """Return the plain cells of a column whose cells are texts or floats alone, else None.
+    """Return the plain cells of a column whose cells are texts and numbers alone, else None.
 
     They are those of :func:`plain`, which takes a call for each of the cells.
 
     Examples
     --------
-    >>> plain_column([1.5, float("nan")]), plain_column(["a", " NA "]), plain_column(["a", 1])
-    ([1.5, None], ['a', None], None)
+    >>> plain_column([1.5, float("nan")]), plain_column(["a", " NA ", 1]), plain_column([b"a"])
+    ([1.5, None], ['a', None, 1], None)
     """
     kinds = {*map(type, cells)} - {type(None)}
-    if kinds == {str}:
-        missing = {c for c in {*cells} if c is not None and c.strip() in MISSING_WORDS}
-        return [None if c in missing else c for c in cells] if missing else cells
-    if kinds == {float}:
-        found = [None if c is None or c != c else c for c in cells]
-        sizes = map(abs, filter(None, found))
-        return found if max(sizes, default=0.0) <= LARGEST else None
-    return cells if kinds <= {bool} else None
+    if kinds <= {bool}:
+        return cells
+    if not kinds <= {str, int, float}:
+        return None
+    found = [None if c != c else c for c in cells] if float in kinds else cells
+    if kinds - {str}:
+        numbers = [c for c in found if type(c) is not str and c is not None]
+        if max(map(abs, numbers), default=0) > LARGEST:
+            return None
+    texts = {c for c in {*found} if type(c) is str} if str in kinds else set()
+    missing = {text for text in texts if text.strip() in MISSING_WORDS}
+    return [None if c in missing else c for c in found] if missing else found
 
 
 def _number(number: int | float) -> Cell:

@@ -84,9 +84,14 @@ class Form:
 
     def date_in(self, text: str) -> datetime | None:
         """Return the date that a text states in this form, None if it states none."""
-        pieces = text.split(" ", self.n_spaces + 1)
-        time = pieces.pop() if len(pieces) > self.n_spaces + 1 else None
-        day = self.day(" ".join(pieces))  # days and times of day recur, and are known then
+        end = -1
+        for _ in range(self.n_spaces + 1):
+            end = text.find(" ", end + 1)
+            if end < 0:
+                break
+        time = None if end < 0 else text[end + 1 :]
+        # Days and times of day recur, and are known then.
+        day = self.day(text if end < 0 else text[:end])
         if day is None or time is None:
             return day or self.whole(text)
         after = self.time(time)

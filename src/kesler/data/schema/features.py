@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from functools import lru_cache, partial
 from itertools import combinations
 from typing import Any
@@ -14,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.schema.cells import seconds_of
 from kesler.data.schema.entries import Coder, Doubles, Entries, Grid, Part, Parts, scale_to
 from kesler.data.schema.kinds import KINDS, Options
 from kesler.data.schema.schema import Schema
@@ -36,13 +33,11 @@ the same share, except that every text has a length of its own, in `terms.py`. T
 the tables of `benchmarks/mixed_tables.py`; the default learner scales whole rows to length 1, so
 that only the ratios of these numbers matter to it."""
 
-FURTHEST = 30.0  # a value further from the mean, in deviations, counts as this far
-NEARLY_FURTHEST = 0.99 * FURTHEST**2
 CLIP = 4.0  # the largest z-score
 KNOTS = tuple(k / 2 for k in range(-4, 5))
 OF_NUMBER = ("", *(f"@{k}" for k in range(len(KNOTS))))  # what ends the names of its features
 CYCLES = tuple(f"{cycle}.{part}" for cycle in ("day", "week", "year") for part in ("sin", "cos"))
-LEAST_VARIANCE = 1e-200
+THURSDAY = 3  # the day of the week of 1970-01-01, from Monday
 # Of tables without texts, pairs of so many columns of categories have features of their own.
 MOST_PAIRED, UNPAIRED = 12, ("text", "tags", "vector")
 LONGEST_CATEGORY, WORDS_OF_CATEGORY = 80, 1.25  # characters; length of the words of a category
@@ -50,7 +45,7 @@ LONGEST_CATEGORY, WORDS_OF_CATEGORY = 80, 1.25  # characters; length of the word
 Moments = Mapping[str, tuple[float, float, float]]
 """The sum of weights, the mean and the sum of squared deviations of each column of numbers."""
 
-Scores = list[float | None]
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def entries_of(
@@ -83,12 +78,12 @@ def entries_of(
     for kind, length in LENGTHS.items():
         cells = of_kinds.get(kind)
         if kind in GRIDS and cells:
-            update = after if learn else None
+            update, arrays = after if learn else None, _arrays_of(kind, cells)
             scores = [
-                z_scores(name, moments, weights, update, decay, _numbers(kind, column))
-                for name, column in cells.items()
+                z_scores(name, moments, weights, update, decay, _numbers(array))
+                for name, array in arrays.items()
             ]
-            found.append(GRIDS[kind](cells, scores).entries(length or 1.0))
+            found.append(GRIDS[kind](arrays, scores).entries(length or 1.0))
         elif kind == "text" and cells:
             found += [
                 entries_of_texts(escaped(name), column, schema[name].options)
@@ -226,45 +221,33 @@ def z_scores(
     weights: Any,
     update: dict[str, Any] | None,
     decay: float,
-    numbers: Sequence[float | None],
-) -> Scores:
-    """Return z-scores over the numbers so far with the number itself, clipped; None if missing.
+    numbers: Doubles,
+) -> Doubles:
+    """Return z-scores over the numbers so far with the number itself, clipped; NaN if missing."""
+    from kesler.compiled.readers.columns import fill_z_scores
 
-    The moments are those of West (1979).
-    """
-    (n, mean, squares), scores = moments.get(name, (0.0, 0.0, 0.0)), Scores()
-    for row, number in enumerate(numbers):
-        if number is None:
-            scores.append(None)
-            continue
-        gap, seen = number - mean, n + 1.0
-        if n * gap * gap > NEARLY_FURTHEST * squares > NEARLY_FURTHEST * LEAST_VARIANCE * n:
-            most = FURTHEST * math.sqrt(squares / n)  # clipped where it is very far away
-            gap = min(most, max(-most, gap))
-        share = 1.0 / seen
-        total, middle = squares + n * share * gap * gap, mean + share * gap
-        z = (number - middle) / math.sqrt(total / seen) if total > LEAST_VARIANCE * seen else 0.0
-        scores.append(z if -CLIP < z < CLIP else math.copysign(CLIP, z))
-        if update is None:
-            continue
-        if weights is not None:
-            weight = float(weights[row])
-            seen, share = n + weight, weight / (n + weight)
-            total, middle = squares + n * share * gap * gap, mean + share * gap
-        n, mean, squares = decay * seen, middle, decay * total
+    of_column, scores = np.array(moments.get(name, (0.0, 0.0, 0.0))), np.empty(len(numbers))
+    weights = scores[:0] if weights is None else np.asarray(weights, dtype=float)
+    fill_z_scores(numbers, weights, decay, update is not None, of_column, scores)
     if update is not None:
-        update[name] = n, mean, squares
+        update[name] = tuple(of_column.tolist())
     return scores
 
 
-def _numbers(kind: str, cells: list[Any]) -> list[float | None]:
-    """Return numbers, or dates as seconds."""
-    if kind == "number":
-        return cells
-    return [None if cell is None else seconds_of(cell) for cell in cells]
+def _arrays_of(kind: str, cells: Values) -> Arrays:
+    """Return columns of numbers, or of dates as microseconds from 1970, as arrays."""
+    dtype = "datetime64[us]" if kind == "date" else float
+    return {name: np.array(column, dtype=dtype) for name, column in cells.items()}
 
 
-def _of_numbers(cells: Values, scores: Sequence[Scores]) -> Grid:
+def _numbers(array: npt.NDArray[Any]) -> Doubles:
+    """Return numbers, or dates as seconds from 1970; NaN where one is missing."""
+    if array.dtype == float:
+        return array
+    return np.where(np.isnat(array), np.nan, array.astype(np.int64) / 1e6)
+
+
+def _of_numbers(cells: Arrays, scores: Sequence[Doubles]) -> Grid:
     """Return the z-score of each number, and how near it is to each of the two knots around it."""
     names = [f"{name}{end}" for name in map(escaped, cells) for end in OF_NUMBER]
     z, known = _grid(scores)
@@ -278,36 +261,39 @@ def _of_numbers(cells: Values, scores: Sequence[Scores]) -> Grid:
     return Grid(codes, values, known, names)
 
 
-def _of_dates(cells: Values, scores: Sequence[Scores]) -> Grid:
+def _of_dates(cells: Arrays, scores: Sequence[Doubles]) -> Grid:
     """Return the trend, and the places of each date in the day, the week and the year."""
     names = [f"{name}@{each}" for name in map(escaped, cells) for each in ("trend", *CYCLES)]
     z, known = _grid(scores)
     values = np.empty((*z.shape, 1 + len(CYCLES)))
     values[:, :, 0] = z / CLIP
     for i, column in enumerate(cells.values()):
-        values[:, i, 1:] = [*map(cycles_of, column)]
+        values[:, i, 1:] = cycles_of(column)
     codes = np.empty(values.shape, dtype=np.int64)
     codes[:] = np.arange(len(names)).reshape(len(cells), -1)
     return Grid(codes, values, known, names)
 
 
-def _grid(scores: Sequence[Scores]) -> tuple[Doubles, npt.NDArray[np.bool_]]:
+def _grid(scores: Sequence[Doubles]) -> tuple[Doubles, npt.NDArray[np.bool_]]:
     """Return the scores of columns by rows, 0 where one is missing, and where none is."""
     z = np.array(scores, dtype=float).T
     known = ~np.isnan(z)
     return np.where(known, z, 0.0), known
 
 
-def cycles_of(moment: datetime | None) -> tuple[float, ...]:
-    """Return the places of a date in the day, the week and the year, each on a circle."""
-    if moment is None:
-        return (0.0,) * len(CYCLES)
-    hour = (moment.hour + moment.minute / 60) / 24
-    week = (moment.weekday() + hour) / 7
-    year = (moment.timetuple().tm_yday - 1) / 366
-    return tuple(
-        f(2 * math.pi * place) for place in (hour, week, year) for f in (math.sin, math.cos)
-    )
+def cycles_of(moments: npt.NDArray[np.datetime64]) -> Doubles:
+    """Return the places of dates in the day, the week and the year, each on a circle."""
+    from kesler.compiled.readers.columns import fill_circles
+
+    days, years = moments.astype("datetime64[D]"), moments.astype("datetime64[Y]")
+    minutes = (moments - days).astype("timedelta64[m]").astype(np.int64)
+    places, points = np.empty((len(moments), 3)), np.empty((len(moments), 6))
+    places[:, 0] = (minutes // 60 + minutes % 60 / 60) / 24
+    places[:, 1] = ((days.astype(np.int64) + THURSDAY) % 7 + places[:, 0]) / 7
+    places[:, 2] = (days - years.astype("datetime64[D]")).astype(np.int64) / 366
+    fill_circles(places, points)
+    points[np.isnat(moments)] = 0.0
+    return points
 
 
 GRIDS = {"number": _of_numbers, "date": _of_dates}

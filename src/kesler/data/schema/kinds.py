@@ -178,6 +178,20 @@ def date_of(cell: Cell, options: Options) -> datetime | None:
     return found
 
 
+def dates_of(texts: list[str], options: Options) -> list[datetime] | None:
+    """Return the dates in texts; None if some are none."""
+    if max(map(len, texts)) > LONGEST:
+        return None
+    read = reader_of(options.get("format", ISO), options.get("language", ENGLISH))
+    found = list[datetime]()
+    for text in texts:
+        moment = read(tidy(text))
+        if moment is None:
+            return None
+        found.append(moment)
+    return found
+
+
 def nothing_of(cell: Cell, options: Options) -> None:
     """Return nothing: columns without features hold anything."""
     return None
@@ -196,7 +210,7 @@ KINDS = {
             {int: float, float: float, bool: float},
             numbers_of,
         ),
-        Kind("date", "a date", date_of, ("format", "language")),
+        Kind("date", "a date", date_of, ("format", "language"), together=dates_of),
         Kind("vector", "a list of numbers", vector_of, ("length",)),
         Kind("tags", "a list of tags", tags_of),
         Kind("identifier", "anything", nothing_of),
