@@ -156,7 +156,8 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("退款吗")
     ['退', '款', '吗', '退款', '款吗', '退款吗']
     """
-    return _tokens_of(units(text))
+    found = units(text)
+    return found if text.isascii() else _tokens_of(found)
 
 
 def _tokens_of(found: list[str]) -> list[str]:
