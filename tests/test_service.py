@@ -111,6 +111,21 @@ def test_what_was_taken_back_waits_and_can_be_answered_anew(taught):
     post(taught, "learn", 409, row="another row", answer="office", id="m1", subject="s1")
 
 
+def test_several_rows_are_taken_back_at_once_and_discarded(taught):
+    outcomes = post(taught, "undo", ids=["m0", "nobody", "m2", "m0"])["outcomes"]
+    assert [each.get("changed") for each in outcomes] == [True, None, True, False]
+    assert outcomes[1]["status"] == 404 and "'nobody'" in outcomes[1]["error"]
+    assert set(exported(taught)) == {"m1"}
+    waiting = taught.get("/api/models/mail/items").json()["items"]
+    assert {each["id"] for each in waiting} == {"m0", "m2"}
+    assert post(taught, "discard", ids=["m0", "m2"])["discarded"] == 2
+    assert taught.get("/api/models/mail/items").json()["items"] == []
+    for wrong in ({}, {"id": "m1", "ids": ["m1"]}):
+        assert "an id, or several as ids" in post(taught, "undo", 422, **wrong)["error"]
+    assert post(taught, "undo", 422, ids=["m1", ""])["error"]
+    assert set(exported(taught)) == {"m1"}
+
+
 def test_taking_back_what_took_back_answers_the_item(taught):
     event = post(taught, "undo", id="m2")
     assert post(taught, "undo", id=event["id"])["changed"]
@@ -402,6 +417,7 @@ def test_the_client_does_what_the_model_does(process):
     assert mail.rename("spam", "advertising")["changed"]
     assert mail.merge("home", "work")["changed"] and mail.relabel("m1", "work")["changed"]
     assert mail.undo("m1")["changed"] and mail.figures()["rows"] == 2
+    assert [each["changed"] for each in mail.undo_many(["m1"])] == [False]
     kinds = [each["kind"] for each in mail.history()]
     assert kinds == ["undo", "relabel", "merge", "rename", "learn", "learn", "learn"]
     assert [each["label"] for each in mail.export()] == ["work", "work"]

@@ -349,10 +349,19 @@ def _changing(
     return handler
 
 
-undo = _changing(
-    bodies.UndoRequest,
-    lambda served, given, by: partial(served.undo, rows_in.named(given.id, "id"), by),
-)
+async def undo(call: Call) -> Response:
+    """Take back one event, or several."""
+    body, served, by = await call.body(bodies.UndoRequest), call.served, call.who.name
+    if (body.id is UNSET) == (body.ids is UNSET):
+        raise Refusal(NOT_VALID, "name what to take back: an id, or several as ids")
+    if body.ids is UNSET:
+        id = rows_in.named(body.id, "id")
+        return Json(await done(served.change(partial(served.undo, id, by))))
+    ids = [rows_in.named(each, "id") for each in _few(call, body.ids)]
+    outcomes = await done(served.change(partial(served.undo_several, ids, by)))
+    return Json({"outcomes": [_outcome(each) for each in outcomes]})
+
+
 relabel = _changing(
     bodies.RelabelRequest,
     lambda served, given, by: partial(
@@ -507,8 +516,8 @@ ENDPOINTS = (
              (bodies.Prediction, bodies.Predictions), PredictRequest, takes_lines=True),
     Endpoint("learn", "POST", f"{MODEL}/learn", "teach", "Learn rows.", learn,
              (bodies.Receipt, bodies.Outcomes), LearnRequest, takes_lines=True),
-    Endpoint("undo", "POST", f"{MODEL}/undo", "teach", "Take an event back.", undo,
-             (bodies.Receipt,), bodies.UndoRequest),
+    Endpoint("undo", "POST", f"{MODEL}/undo", "teach", "Take events back.", undo,
+             (bodies.Receipt, bodies.Outcomes), bodies.UndoRequest),
     Endpoint("relabel", "POST", f"{MODEL}/relabel", "teach", "Change the answer of a row.", relabel,
              (bodies.Receipt,), bodies.RelabelRequest),
     Endpoint("rename", "POST", f"{MODEL}/rename", "teach", "Rename a class.", rename,

@@ -107,9 +107,10 @@ class LearnRequest(Request):
 
 
 class UndoRequest(Request):
-    """An event to be taken back."""
+    """An event to be taken back, or several."""
 
-    id: Id
+    id: Id | UnsetType = UNSET
+    ids: Annotated[list[Id], Meta(description="several events, in place of id")] | UnsetType = UNSET
 
 
 class RelabelRequest(Request):

@@ -86,6 +86,10 @@ class Client:
         """Take an event back."""
         return self._send("POST", f"{self._path}/undo", {"id": id})
 
+    def undo_many(self, ids: Iterable[str]) -> Any:
+        """Take events back; return what became of each."""
+        return self._send("POST", f"{self._path}/undo", {"ids": [*ids]})["outcomes"]
+
     def relabel(self, id: str, answer: Any) -> Any:
         """Change the answer of a row."""
         return self._send("POST", f"{self._path}/relabel", {"id": id, "answer": answer})

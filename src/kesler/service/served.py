@@ -139,6 +139,16 @@ class Served:
             self.items.remove(self.name, [str(event.target)])
         return _receipt(receipt) | {"kind": event.kind}
 
+    def undo_several(self, ids: Sequence[str], by: str) -> list[dict[str, Any] | Refusal]:
+        """Take events back; return what became of each. Runs in `change`."""
+        return [self._undone(id, by) for id in ids]
+
+    def _undone(self, id: str, by: str) -> dict[str, Any] | Refusal:
+        try:
+            return self.undo(id, by)
+        except (Refusal, KeslerError) as error:
+            return refusal_of(error)
+
     def relabel(self, id: str, answer: Any, by: str) -> dict[str, Any]:
         """Change the answer of a row. Runs in `change`."""
         return _receipt(self.model.relabel(id, answer, by=by))
