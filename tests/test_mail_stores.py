@@ -1,5 +1,6 @@
 """Mail as programs keep it: folders, single messages and labels."""
 
+import csv
 import gzip
 import io
 import os
@@ -16,7 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kesler import OnlineMultilabelClassifier
+from kesler import OnlineClassifier, OnlineMultilabelClassifier
+from kesler.cli import main
 from kesler.errors import KeslerError
 from kesler.readers import open_stream
 from kesler.readers.mail.mbox import starts
@@ -340,3 +342,22 @@ def test_dovecot_keeps_folders(layout):
     words = {inbox: "inbox", "Entwürfe": "entwürfe", "Work/Old": "old"}
     assert sorted(words) == sorted(label for label, _ in rows)
     assert all({words[label], "here"} <= set(tokens) for label, tokens in rows)
+
+
+def test_a_header_identifies_messages(tmp_path):
+    ids = ["<1@a.example>", "=?utf-8?q?Gr=C3=BC=C3=9Fe?=", None]
+    for i, each in enumerate(ids):
+        headers = b"" if each is None else f"Message-Id: {each}\n".encode()
+        write(tmp_path, f"{i}.eml", headers + bytes(message(f"s{i}", JANUARY)))
+    (block,) = open_stream(tmp_path, id="Message-ID", origins=True, require_labels=False)
+    assert [origin.id for origin in block.origins] == ["<1@a.example>", "Grüße", None]
+    model = OnlineClassifier().fit([{"s0": 1.0}, {"s1": 1.0}], ["a", "b"])
+    of_model, out = tmp_path.parent / "a.kesler", tmp_path.parent / "answers.csv"
+    model.save(of_model)
+    given = ["--model", str(of_model), "--id", "Message-ID", "--output", str(out)]
+    assert main(["predict", str(tmp_path), *given]) == 0
+    rows = list(csv.DictReader(io.StringIO(out.read_text("utf-8"))))
+    assert [row["id"] for row in rows] == ["<1@a.example>", "Grüße", ""]
+    assert [row["label"] for row in rows[:2]] == ["a", "b"]
+    with pytest.raises(KeslerError, match=r"no fields for label=..., text=... and id=..."):
+        open_stream(tmp_path, id="Message-ID", label="x", format="mail")

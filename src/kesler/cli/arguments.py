@@ -371,7 +371,8 @@ def _predict(command: Command) -> None:
     command.add_argument(
         "--id",
         metavar="COLUMN",
-        help="column that identifies the rows, for --output and --json-lines",
+        help="column that identifies the rows, or header of mail such as Message-ID, for --output "
+        "and --json-lines",
     )
     _reading(command)
 

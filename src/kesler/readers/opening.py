@@ -49,7 +49,8 @@ class Format:
         - ``fields``, for the options ``label`` and ``text``, which other formats do not take;
         - ``dialect``, for the options of CSV;
         - ``width``, the number of features of rows that leave out zeros, if these are features;
-        - ``require_labels``, whether rows must have a label;
+        - ``require_labels``, whether rows must have a label, and ``label_sets``, whether lists;
+        - ``id``, for that option, which goes without ``fields``;
         - ``sheet`` and ``sql``, for the options of these names.
     suffixes : tuple of str
         The suffixes of files of this format, in lower case.
@@ -279,7 +280,8 @@ def open_stream(
         The columns or fields whose tokens are the features, separated by commas in a string. By
         default this is the field ``text`` of JSON if there is one; other sources are tables.
     id : str, optional
-        The column or field that identifies each row in its origin. It remains a column.
+        The column or field that identifies each row in its origin; it remains a column. In mail,
+        the header, such as "Message-ID".
     origins : bool, default False
         If True, blocks say where their rows come from (`Block.origins`), for which rows of numbers
         are read one by one.
@@ -463,6 +465,7 @@ def _reader(
         "width": names.width,
         "require_labels": fields.require_labels,
         "label_sets": fields.label_sets,
+        "id": fields.id,
         **own,
     }
     return found.open(**{name: arguments[name] for name in found.takes})
@@ -493,7 +496,8 @@ def _fitting(name: str, path: str, fields: Fields, names: Names) -> Format:
         raise KeslerError(
             f"{source} is a directory, which only {of_directories} can be: give a {name} file"
         )
-    has_options = (fields.label, fields.id) != (None, None) or fields.text or fields.as_table
+    id = None if "id" in format.takes else fields.id
+    has_options = (fields.label, id) != (None, None) or fields.text or fields.as_table
     if has_options and not format.has_fields:
         raise KeslerError(
             f"{source} is read as {name}, which has no fields for label=..., text=... and id=...: "

@@ -17,7 +17,7 @@ from kesler.readers.features import Names
 from kesler.readers.lines import Lines
 from kesler.readers.mail.index import Place, index
 from kesler.readers.mail.labels import report
-from kesler.readers.mail.message import message_texts, message_tokens
+from kesler.readers.mail.message import header_of, message_texts, message_tokens
 from kesler.readers.reader import BadRow, Example, Reader
 
 __all__ = ["begins_mail", "mail_reader", "message_tokens", "messages"]
@@ -30,7 +30,7 @@ FIRST_LINE = re.compile(
 
 
 def mail_reader(
-    path: str, lines: Lines, names: Names, require_labels: bool, label_sets: bool
+    path: str, lines: Lines, names: Names, require_labels: bool, label_sets: bool, id: str | None
 ) -> Reader:
     """Read mail (Maildir, tree, mbox, message) in the order of its dates; the class is the folder.
 
@@ -40,6 +40,7 @@ def mail_reader(
     without ``.mbox`` or ``.mbx``. So are the folders of Thunderbird and Apple Mail. Hidden files
     and directories, and the indexes of these programs, are ignored. The class of a message with
     labels of Gmail is the first that is not the system's; with ``label_sets``, all of them are.
+    What identifies a message is the header of the name ``id``.
 
     Dates are converted to UTC. Messages of the same second are ordered by path, then by position in
     the file. A message without a readable date has the date of the preceding message in its mbox;
@@ -48,7 +49,9 @@ def mail_reader(
 
     def parse(place: Place) -> Example:
         label = place.label_set if label_sets else place.label
-        return Example(label, message_tokens(place.message()))
+        message = place.message()
+        found = None if id is None else header_of(message, id)
+        return Example(label, message_tokens(message), id=found)
 
     is_copied = lines.is_piped or is_compressed(path)
     found = (

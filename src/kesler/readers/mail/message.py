@@ -93,6 +93,18 @@ def message_texts(message: bytes) -> list[str]:
     return texts
 
 
+def header_of(message: bytes, name: str) -> str | None:
+    r"""Return a header of a message, None if it has none of this name.
+
+    Examples
+    --------
+    >>> header_of(b"Message-ID: <1@a>\nSubject: Lunch\n\nAt one", "message-id")
+    '<1@a>'
+    """
+    found = _parsed(message)[name]
+    return None if found is None else decoded_words(str(found)).strip()
+
+
 def _parsed(message: bytes) -> Message:
     before = BEFORE_HEADERS.match(message)
     assert before is not None
