@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from babel.numbers import format_currency, format_decimal, format_percent
 
-from kesler import OnlineClassifier, load
+from kesler import KeslerError, OnlineClassifier, load
 from kesler.cli import main
 from kesler.data.schema.inference import infer
 from kesler.data.schema.numerals import amount
@@ -134,3 +134,51 @@ def test_a_file_of_amounts_alone_is_a_table(
         assert "sum     number  numbers" in capsys.readouterr().out
         found.append(load(tmp_path / model))
     assert found[0].n_mistakes_ == found[1].n_mistakes_
+
+
+TIMES = {  # a text, and its seconds
+    "13:45": 49500.0,
+    "9:05:30": 32730.0,
+    "12:00 AM": 0.0,
+    "12:30 pm": 45000.0,
+    "1:15 p.m.": 47700.0,
+    "00:00:01.5": 1.5,
+    "0:01:02,25": 62.25,
+    "-0:30": -1800.0,
+    "125:00": 450000.0,
+    "١٣:٤٥": 49500.0,
+}
+NO_TIMES = [
+    "13:60",
+    "13:45:60",
+    "13",
+    "13:45 PM",
+    "0:30 AM",
+    "-1:00 PM",
+    "1:2",
+    "a:bc",
+    "13:45:00:00",
+]
+
+
+def test_times_and_durations_are_seconds() -> None:
+    assert [amount(text, unit=":") for text in TIMES] == [*TIMES.values()]
+    assert [amount(text, unit=":") for text in NO_TIMES] == [None] * len(NO_TIMES)
+    assert [amount(text) for text in TIMES] == [None] * len(TIMES)
+
+
+@pytest.mark.parametrize("texts", [["9:30", "13:45", "0:05"], ["9:30 AM", "1:45 PM", "12:05 AM"]])
+def test_a_column_of_times_holds_seconds(texts: list[str]) -> None:
+    (column,) = infer({"at": texts * 20}, {})
+    assert (column.kind, column.options) == ("number", {"unit": ":"})
+    mixed = infer({"at": [*texts * 20, "7.5"]}, {})["at"]
+    assert mixed.kind != "number"
+    y = ["late" if "1" in text[:2] else "early" for text in texts * 20]
+    model = OnlineClassifier(columns={}).fit([{"at": text} for text in texts * 20], y)
+    seconds = [{"at": amount(text, unit=":")} for text in texts]
+    rows = [{"at": text} for text in texts]
+    assert model.decision_function(seconds).tolist() == model.decision_function(rows).tolist()
+    with pytest.raises(KeslerError, match="the column holds a time or a duration in each row"):
+        OnlineClassifier(columns={}, on_mismatch="raise").fit(
+            [*rows * 20, {"at": "soon"}], [*y, "a"]
+        )

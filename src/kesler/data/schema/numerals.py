@@ -21,6 +21,11 @@ CURRENCIES = frozenset(
 LONGEST_UNIT = 8  # characters
 _UNIT = re.compile(r"[°‰]|/?[^\W\d_]")  # how units begin
 SMALLEST_GROUPED = 1000
+CLOCK = ":"  # the unit of times of day and durations, which are seconds
+_TIME = re.compile(
+    r"(?P<sign>-?)(?P<hours>\d{1,4}):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:[.,]\d+)?))?"
+    r"(?:\s*(?P<half>[AaPp])\.?[Mm]\.?)?"
+)
 
 _OF_NUMBERS = {sign: f"0123456789+-eE\n{sign}".encode() for sign in DECIMALS}
 _MINUS, _SPACES = "\u2212\u2012\u2013\ufe63", "\u2009\u202f\u00a0\t"
@@ -61,6 +66,7 @@ def amount(text: str, decimal: str = ".", unit: str = "") -> float | None:
     text : the text.
     decimal : the decimal sign, "." or ",".
     unit : a unit that may follow the number; currencies, percent signs, K, M and B always may.
+        With ":", texts are times such as 13:45, 1:45 PM or 0:59:03.5, and numbers are seconds.
 
     Examples
     --------
@@ -68,7 +74,11 @@ def amount(text: str, decimal: str = ".", unit: str = "") -> float | None:
     [1234.5, 3.0, 12.0, -1000.0, -5.0, 7850000.0, 12.0]
     >>> amount("-1.234,5 kg", ",", "kg"), amount("1 234,50 €", ","), amount("12 kg")
     (-1234.5, 1234.5, None)
+    >>> amount("13:45", unit=":"), amount("1:45 PM", unit=":"), amount("0:01:02,5", unit=":")
+    (49500.0, 49500.0, 62.5)
     """
+    if unit == CLOCK:
+        return _seconds(western(text))
     if plain(decimal).fullmatch(text):
         return _size(text, decimal)
     found = _form(decimal).fullmatch(western(text, decimal))
@@ -85,6 +95,21 @@ def amount(text: str, decimal: str = ".", unit: str = "") -> float | None:
         return None
     scaled = size * (1.0 if behind == unit else MULTIPLIERS.get(behind, 1.0))
     return -scaled if "-" in signs else scaled
+
+
+def _seconds(text: str) -> float | None:
+    """Return the seconds of a time of day or a duration, None if the text states none."""
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return None
+    hours, half = int(found["hours"]), found["half"]
+    if half is not None:
+        if found["sign"] or not 1 <= hours <= 12:
+            return None
+        hours = hours % 12 + 12 * (half in "pP")
+    seconds = float((found["seconds"] or "0").replace(",", "."))
+    total = 3600 * hours + 60 * int(found["minutes"]) + seconds
+    return -total if found["sign"] else total
 
 
 def _size(digits: str, decimal: str) -> float | None:
@@ -139,8 +164,8 @@ def notation(texts: Sequence[str], decimals: Sequence[str] = DECIMALS) -> Notati
     --------
     >>> notation(["1.234,5", "7"]).options, notation(["3 kg", "4.5 kg"]).options
     ({'decimal': ','}, {'unit': 'kg'})
-    >>> notation(["1.234", "2.345"]).example
-    "'1.234' could be 1234"
+    >>> notation(["1.234", "2.345"]).example, notation(["9:30", "13:45"]).options
+    ("'1.234' could be 1234", {'unit': ':'})
     """
     unit = _common_unit(texts)
     numbers = {sign: [amount(text, sign, unit) for text in texts] for sign in DECIMALS}
@@ -197,7 +222,12 @@ def amounts(texts: Sequence[str], decimal: str = ".") -> list[float] | None:
 
 
 def _common_unit(texts: Sequence[str]) -> str:
-    """Return what is behind all of the numbers, "" if it differs or is no unit of its own."""
+    """Return what is behind all of the numbers, "" if it differs or is no unit of its own.
+
+    That of times is ":".
+    """
+    if texts and ":" in texts[0] and all(_TIME.fullmatch(western(text)) for text in texts):
+        return CLOCK
     units = {_behind(text) for text in texts} - {"", "%"}
     unit = units.pop() if len(units) == 1 else ""
     is_word = bool(_UNIT.match(unit)) and len(unit) <= LONGEST_UNIT

@@ -8,6 +8,7 @@ from typing import Any
 from warnings import warn
 
 from kesler.data.schema.cells import UnfitError, short
+from kesler.data.schema.numerals import CLOCK
 from kesler.data.schema.schema import Column, Reading
 from kesler.errors import KeslerError, MismatchWarning
 
@@ -185,6 +186,8 @@ def _held_by(column: Column) -> str:
     what = column.parser.what
     if column.options.get("format"):
         what += f" in the form {column.options['format']}"
+    if column.options.get("unit") == CLOCK:
+        what = "a time or a duration"
     if column.options.get("decimal"):
         what += f" with the decimal sign {column.options['decimal']!r}"
     if column.options.get("length"):
