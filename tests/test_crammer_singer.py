@@ -463,7 +463,7 @@ def test_parameters_out_of_range_are_refused(parameters, sentence):
         ([[1.0], [np.inf]], [0, 1], None, "infinity"),
         ([[1.0], [2.0]], [0, 1], [1, -2], "row 1 has weight -2: .* give 0 or more"),
         ([[1.0], [1e200]], [0, 1], None, "squared length of row 1 overflows"),
-        ([[1.0], [2.0]], [0.5, 1.25], None, "Unknown label type"),
+        ([[1.0]] * 60, [i / 7 for i in range(60)], None, "Unknown label type"),
         ([[1.0], [2.0]], [0, 1, 1], None, "inconsistent numbers of samples"),
     ],
 )

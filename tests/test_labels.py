@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+import kesler
 from kesler import KeslerError, OnlineClassifier, OnlineMultilabelClassifier
+from kesler.data.labels import MOST_FRACTIONS
 from kesler.errors import ReadingWarning
-from kesler.learner.classes import MOST_FRACTIONS
 from kesler.readers import open_stream
 
 X = [[0.0], [1.0]] * 5
@@ -168,3 +170,30 @@ def test_measurements_are_no_classes():
         model.learn_one([1.0], 0.25)
     with pytest.raises(KeslerError, match="Unknown label type: label inf"):
         model.learn_one([1.0], float("inf"))
+
+
+BATCH = (
+    "CrammerSingerClassifier JointBoostClassifier MixedNormClassifier ShareBoostClassifier "
+    "SoftmaxClassifier"
+).split()
+
+
+FEWER = {"ShareBoostClassifier": {"n_features_to_select": 2}}
+
+
+@pytest.mark.parametrize("name", [*BATCH, "OnlineClassifier"])
+def test_grades_with_fractions_are_classes_of_each_learner(name: str) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    grades = np.where(X[:, 0] > 0, 1.3, np.where(X[:, 1] > 0, 2.7, 3.0))
+    texts = grades.astype(str)
+    learner = partial(getattr(kesler, name), **FEWER.get(name, {}))
+    model, of_texts = learner().fit(X, grades), learner().fit(X, texts)
+    assert model.classes_.tolist() == [1.3, 2.7, 3.0]
+    assert model.predict(X).astype(str).tolist() == of_texts.predict(X).tolist()
+    assert model.score(X, grades) == of_texts.score(X, texts) > 0.9
+    weights = (grades == 1.3).astype(float)
+    assert model.score(X, grades, sample_weight=weights) == np.mean(
+        model.predict(X[grades == 1.3]) == 1.3
+    )
+    with pytest.raises(KeslerError, match="more than 50 different numbers with fractions"):
+        learner().fit(X, X[:, 0])

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_expit, logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from kesler.batch.distinct_rows import DistinctRows
-from kesler.batch.estimator import row_weights
+from kesler.batch.estimator import ClassScores, row_weights
 from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.progress import progress
@@ -205,7 +204,7 @@ class Round:
     n_features: int
 
 
-class JointBoostClassifier(ClassifierMixin, BaseEstimator):
+class JointBoostClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     r"""JointBoost: boosted decision stumps, each shared by a set of classes.
 
     .. math:: H_r(x) = \sum_t h_t(x, r), \qquad
@@ -296,7 +295,6 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
         """
         self._require_parameters()
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
-        check_classification_targets(y)
         rows = DistinctRows.of(X, y, row_weights(X, sample_weight))
         self.classes_, counts = rows.classes, rows.counts(None)
         thresholds = Thresholds.of(rows.of_rows(X), counts, self.n_thresholds)
@@ -311,14 +309,10 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
             self._keep(list(task.count(stumps)))
         return self
 
-    def decision_function(self, X: Any) -> Doubles:
-        """Return the score H of each class, in the order of `classes_`.
-
-        For two classes, as in scikit-learn, the shape is (n_rows,): the score of classes_[1] minus
-        that of classes_[0].
-        """
-        is_above = self._above(X)
-        return self._shaped(is_above @ (self.above_ - self.below_) + self.below_.sum(axis=0))
+    def _scores(self, X: Any) -> Doubles:
+        """Return the score H of each class, in the order of `classes_`."""
+        scores = self._above(X) @ (self.above_ - self.below_) + self.below_.sum(axis=0)
+        return np.asarray(scores)
 
     def staged_decision_function(self, X: Any) -> Iterator[Doubles]:
         """Yield the result of `decision_function` after each round."""
@@ -327,10 +321,6 @@ class JointBoostClassifier(ClassifierMixin, BaseEstimator):
         for t, column in enumerate(is_above.T):
             scores += np.where(column[:, None], self.above_[t], self.below_[t])
             yield self._shaped(scores)
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict the label with the highest score; among equals, the first of `classes_`."""
-        return self._labels(self.decision_function(X))
 
     def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
         """Yield the result of `predict` after each round."""

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
 
 from kesler.baselines.mixed_norm_problem import (
     ColumnModel,
@@ -257,7 +256,6 @@ class MixedNormClassifier(FewFeatures):
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
         )
         _require_moderate(X)
-        check_classification_targets(y)
         distinct = DistinctRows.of(X, y, row_weights(X, sample_weight))
         counts, rows = self._counts(distinct), distinct.of_rows(X)
         rows = summed(rows) if sparse.issparse(X) else rows

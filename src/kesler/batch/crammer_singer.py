@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from kesler.batch.distinct_rows import DistinctRows
@@ -270,7 +269,6 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
             raise KeslerError(
                 f"X has {X.shape[1]} columns: give fewer than {MAX_FEATURES}, Kesler's maximum"
             )
-        check_classification_targets(y)
         rows = DistinctRows.of(X, y, row_weights(X, sample_weight))
         classes, codes = rows.classes, rows.codes
         bounds = self.C * rows.counts(self.class_weight)

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
 
 from kesler.batch.estimator import class_weights
+from kesler.data.labels import require_few_fractions
 from kesler.state.capacity import require_memory
 
 Doubles = npt.NDArray[np.float64]
@@ -23,6 +25,14 @@ Words = npt.NDArray[np.uint64]
 # Size of the blocks of rows that are hashed or compared, so that they stay in the cache.
 BLOCK_BYTES = 1 << 20
 HALF = np.uint64(32)
+
+
+def _require_classes(y: npt.NDArray[Any]) -> None:
+    """Raise ValueError unless labels name classes, such as grades with fractions."""
+    if y.dtype.kind == "f":
+        require_few_fractions(np.unique(y).tolist())
+    else:
+        check_classification_targets(y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +78,10 @@ class DistinctRows:
         Raises
         ------
         KeslerError
-            If the weights of all features and classes would not fit into memory.
+            If the weights of all features and classes would not fit into memory, or more than 50
+            labels are different numbers with fractions.
         """
+        _require_classes(y)
         kept = np.flatnonzero(weights)
         classes, codes = np.unique(y[kept], return_inverse=True)
         n_features = X.shape[1]

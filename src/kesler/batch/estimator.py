@@ -35,6 +35,11 @@ class ClassScores:
         best = self._scores(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose predicted label is right, of labels of any type."""
+        right = self.predict(X) == np.asarray(y)
+        return float(np.average(right, weights=sample_weight))
+
     def _scores(self, X: Any) -> Floats:
         raise NotImplementedError
 

@@ -11,7 +11,6 @@ from scipy import sparse
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from kesler.batch.design import DensePerClass, Design, PerClassDesign, SparsePerClass
@@ -194,7 +193,6 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
         )
-        check_classification_targets(y)
         rows = DistinctRows.of(X, y, row_weights(X, sample_weight))
         classes, counts = rows.classes, self.C * rows.counts(self.class_weight)
         require_moderate(largest_in(X), float(counts.sum()))

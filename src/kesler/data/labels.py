@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
+from kesler.errors import KeslerError
+
 Label = Hashable
+MOST_FRACTIONS = 50
+"""The most classes that are numbers with fractions, such as the grades 1.0, 1.3, 1.7."""
 
 
 class NewClass:
@@ -77,6 +81,27 @@ def classes_of(labels: list[Any]) -> list[Any]:
     if all(label is name for label, name in named.items()):
         return labels
     return [named[label] for label in labels]
+
+
+def require_few_fractions(new: Collection[Label], known: Collection[Label] = ()) -> None:
+    """Raise if too many classes are numbers with fractions: measurements, not grades.
+
+    Raises
+    ------
+    KeslerError
+        If there are more than `MOST_FRACTIONS`, known ones included.
+    """
+    fractions = [label for label in new if _is_fraction(label)]
+    if fractions and len(fractions) + sum(map(_is_fraction, known)) > MOST_FRACTIONS:
+        raise KeslerError(
+            f"Unknown label type: label {fractions[-1]!r} is one of more than {MOST_FRACTIONS} "
+            "different numbers with fractions, which are measurements and not classes: round or "
+            "bin them, convert them to text, or use a regressor"
+        )
+
+
+def _is_fraction(label: Label) -> bool:
+    return isinstance(label, float) and label % 1 != 0
 
 
 def is_missing(label: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import NEW, Label, is_missing, plain
+from kesler.data.labels import NEW, Label, is_missing, plain, require_few_fractions
 from kesler.errors import KeslerError
 
 OnNewClass = Literal["register", "learn", "inherit", "unseen"]
@@ -22,9 +22,6 @@ inherit : there is an update too, from the weights of a virtual class, which tak
 unseen : for ratings by sub-experts: there is an update too, in which all sub-experts give the class
     the rating of every class that has not been seen (Mesterharm 2001, Section 6.2).
 """
-
-MOST_FRACTIONS = 50
-"""The most classes that are numbers with fractions, such as the grades 1.0, 1.3, 1.7."""
 
 # Types whose values can be ordered: numbers among numbers, text among text.
 SIMPLE = (bool, int, float, str, bytes)
@@ -170,7 +167,7 @@ labels of one type
         if self.declared is not None:
             self._require_declared(new)
             return new
-        self._require_few_fractions(new)
+        require_few_fractions(new, self.labels)
         for label in new:
             _require_class(label)
             _require_order(label, self.labels[0] if self.labels else new[0])
@@ -185,16 +182,6 @@ labels of one type
                     f"label {label!r} is not in the order {self.declared}: pass an order of all "
                     "labels, from the lowest to the highest"
                 )
-
-    def _require_few_fractions(self, new: list[Label]) -> None:
-        """Raise if too many classes are numbers with fractions: measurements, not grades."""
-        fractions = [label for label in new if _is_fraction(label)]
-        if fractions and len(fractions) + sum(map(_is_fraction, self.labels)) > MOST_FRACTIONS:
-            raise KeslerError(
-                f"Unknown label type: label {fractions[-1]!r} is one of more than {MOST_FRACTIONS} "
-                "different numbers with fractions, which are measurements and not classes: round "
-                "or bin them, convert them to text, or use a regressor"
-            )
 
     def _require_sortable(self, new: list[Label]) -> None:
         """Raise unless labels that can be ordered with the first can be sorted."""
@@ -239,10 +226,6 @@ def _require_class(label: Any) -> None:
         raise KeslerError(
             f"Unknown label type: label {label!r} is no class: give the row a finite number or text"
         )
-
-
-def _is_fraction(label: Label) -> bool:
-    return isinstance(label, float) and label % 1 != 0
 
 
 def _require_order(label: Any, reference: Any) -> None:

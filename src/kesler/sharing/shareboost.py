@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from kesler.batch.distinct_rows import DistinctRows
@@ -291,7 +290,6 @@ class ShareBoostClassifier(FewFeatures):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=not goes_on
         )
-        check_classification_targets(y)
         distinct = DistinctRows.of(X, y, row_weights(X, sample_weight))
         X = distinct.of_rows(X)
         X, labels, counts = _weighted(
