@@ -148,3 +148,12 @@ def test_names_that_are_the_only_column_are_learnt_by_their_letters(capsys):
         assert found["mistakes"] < 30, source
         column = model.schema_.names[0]
         assert model.predict([{column: "Zilchosen"}]).tolist() == ["DK"]
+
+
+def test_nothing_is_left_out_of_an_inferred_table(capsys):
+    lines = [{**row, "text": row.pop("question")} for row in questions()]
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    done = kesler(capsys, "learn", "rows.jsonl", "--model", "a.kesler")
+    assert done.code == 0 and "left out" not in done.out
+    kinds = {each.name: each.kind for each in load("a.kesler").schema_}
+    assert kinds["text"] == "text" and kinds["colour"] == "category"

@@ -100,7 +100,8 @@ def _is_of_long_texts(options: Namespace, how: dict[str, Any]) -> bool:
 
 def left_out(options: Namespace, how: dict[str, Any]) -> list[str]:
     """Return the columns of INPUT that are not learnt beside those of texts."""
-    if columns(options) is not None or not can_be_read_again(options.input):
+    learns_all = columns(options) is not None or ("as_table" in how and "text" not in how)
+    if learns_all or not can_be_read_again(options.input):
         return []
     rows = _first_rows(options, {name: each for name, each in how.items() if name != "text"})
     named = how.get("text", "text" if _is_json(options) else "").split(",")
