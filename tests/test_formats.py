@@ -334,7 +334,7 @@ def test_a_file_cut_short_is_a_sentence_that_names_it(tmp_path, name, share):
 def test_a_format_says_what_it_holds_and_what_it_takes(name):
     assert READERS[name].summary.endswith(".")
     known = {"lines", "path", "fields", "names", "dialect", "width", "require_labels"}
-    known |= {"sheet", "sql"}
+    known |= {"sheet", "sql", "label_sets", "id"}
     assert set(READERS[name].takes) <= known
     assert {"lines", "path"} & set(READERS[name].takes)
     assert READERS[name].open.__annotations__["return"] in (Reader, "Reader")

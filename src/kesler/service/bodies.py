@@ -313,8 +313,8 @@ def decoded(data: bytes, kind: type[Body], what: str = "the body") -> Body:
 
     Examples
     --------
-    >>> decoded(b'{"id": "m17"}', UndoRequest)
-    UndoRequest(id='m17')
+    >>> decoded(b'{"old": "spam", "new": "advertising"}', RenameRequest)
+    RenameRequest(old='spam', new='advertising')
     >>> decoded(b'{"id": 17}', UndoRequest)
     Traceback (most recent call last):
     ...
@@ -364,7 +364,7 @@ def described(kind: type[Any]) -> dict[str, str]:
     Examples
     --------
     >>> described(UndoRequest)
-    {'id': 'the id of a row or event'}
+    {'id': 'the id of a row or event', 'ids': 'several events, in place of id'}
     """
     schema = msgspec.json.schema_components([kind])[1][kind.__name__]
     return {name: each.get("description", "") for name, each in schema["properties"].items()}
