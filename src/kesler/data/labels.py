@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from kesler.errors import KeslerError
-
 Label = Hashable
 MOST_FRACTIONS = 50
 """The most classes that are numbers with fractions, such as the grades 1.0, 1.3, 1.7."""
@@ -91,6 +89,8 @@ def require_few_fractions(new: Collection[Label], known: Collection[Label] = ())
     KeslerError
         If there are more than `MOST_FRACTIONS`, known ones included.
     """
+    from kesler.errors import KeslerError
+
     fractions = [label for label in new if _is_fraction(label)]
     if fractions and len(fractions) + sum(map(_is_fraction, known)) > MOST_FRACTIONS:
         raise KeslerError(
