@@ -209,6 +209,7 @@ OF_SYSTEM = [  # as they are in the languages of their owners
     "Inbox,Opened,Category Personal,IMAP_$NotJunk",
     'Posteingang,Geöffnet,"Kategorie: ""Soziale Medien"""',
     "Boîte de réception,Non lus,Catégorie Promotions",
+    "Archivés,Envoyé,Favoris",
     "Recibidos,No leídos,Importantes",
     "Posta in arrivo,Da leggere",
     "Caixa de entrada,Não lidas",
