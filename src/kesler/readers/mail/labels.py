@@ -18,8 +18,8 @@ BY_LANGUAGE = {
     r"|Read Receipt Sent|Category[ _:].*",
     "German": r"Posteingang|Geöffnet|Ungelesen|Gesendet|Markiert|Wichtig|Archiviert|Entwurf"
     r"|Entwürfe|Papierkorb|Stummgeschaltet|Kategorie[ _:].*",
-    "French": r"Boîte de réception|Ouverts?|Non lus?|(?:(?:Messages|Mails) )?envoyés?|Suivis?|Favoris"
-    r"|Importants?|(?:Messages )?archivés?|Brouillons?|Corbeille|Catégorie[ _:].*",
+    "French": r"Boîte de réception|Ouverts?|Non lus?|(?:(?:Messages|Mails) )?envoyés?|Suivis?"
+    r"|Favoris|Importants?|(?:Messages )?archivés?|Brouillons?|Corbeille|Catégorie[ _:].*",
     "Spanish": r"Recibidos|Bandeja de entrada|Abiertos?|No leídos?|Enviados?|Destacados?"
     r"|Importantes?|Archivados?|Borrador(?:es)?|Papelera|Categoría[ _:].*",
     "Italian": r"Posta in arrivo|Apert[aei]|Da leggere|Non lett[aei]|Posta inviata|Inviat[aei]"
