@@ -227,6 +227,13 @@ def test_labels_of_the_system_are_known_in_the_language_of_the_owner(tmp_path, o
     assert [label for label, _ in read(path)] == ["Bücher"]
 
 
+def test_a_label_of_the_user_may_be_one_of_the_system_in_another_language(tmp_path, caplog):
+    of_user = (b"Inbox,Concept", b"Inbox,Opened,Markiert", b"Concept,Unread")
+    path = write(tmp_path, "all.mbox", labelled(*enumerate(of_user)))
+    assert [label for label, _ in read(path)] == ["Concept", "Markiert", "Concept"]
+    assert "no classes: Inbox (2), Opened (1), Unread (1)" in caplog.messages[-1]
+
+
 def test_labels_of_gmail_are_sets(tmp_path, caplog):
     content = labelled((1, b"Inbox,Bills,House"), (2, b"Unread"), (3, b"Bills"))
     (tmp_path / "Team").mkdir()

@@ -82,7 +82,7 @@ def _labelled(
     places: list[Place], source: str, require_labels: bool, label_sets: bool
 ) -> list[Place]:
     """Return the messages without those that have labels of Gmail but none for their class."""
-    found = [place.labels for place in places if place.labels is not None]
+    found = [(each.labels, each.of_system) for each in places if each.labels is not None]
     if not found:
         return places
     report(source, found, require_labels, label_sets)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from kesler.readers.mail.folders import Mailbox, mailboxes
-from kesler.readers.mail.labels import labels_of, of_user
+from kesler.readers.mail.labels import labels_of, system_of
 from kesler.readers.mail.mbox import END_OF_HEADERS, starts
 from kesler.readers.mail.outlook import OF_MESSAGE, as_sent
 from kesler.readers.reader import BadRow, readable
@@ -39,7 +39,9 @@ class Place(NamedTuple):
     folder : str or None
         The folder of the message, if it is known.
     labels : tuple of str or None
-        Its labels in Gmail, None if it has none of them.
+        The labels that the user has given it in Gmail, None if it is not of Gmail.
+    of_system : tuple of str
+        Its other labels in Gmail.
     """
 
     timestamp: int
@@ -48,18 +50,19 @@ class Place(NamedTuple):
     length: int
     folder: str | None
     labels: tuple[str, ...] | None
+    of_system: tuple[str, ...] = ()
 
     @property
     def label(self) -> str | None:
         """The class of the message: the first of the user's labels in Gmail, or its folder."""
-        return self.folder if self.labels is None else next(iter(of_user(self.labels)), None)
+        return self.folder if self.labels is None else next(iter(self.labels), None)
 
     @property
     def label_set(self) -> list[str] | None:
         """The classes of the message: all of the user's labels in Gmail, or its folder."""
         if self.labels is None:
             return None if self.folder is None else [self.folder]
-        return of_user(self.labels)
+        return [*self.labels]
 
     def __str__(self) -> str:
         return f"{self.path} at byte {self.offset}" if self.offset else self.path
@@ -90,7 +93,21 @@ def index(root: str) -> list[Place]:
     """
     with readable(root, "mail", OSError):
         places = (place for mailbox in mailboxes(Path(root)) for place in _places(mailbox))
-        return sorted(places, key=lambda place: place[:4])
+        return sorted(_with_parted_labels([*places]), key=lambda place: place[:4])
+
+
+def _with_parted_labels(places: list[Place]) -> list[Place]:
+    """Return places whose labels are the user's and the system's."""
+    if all(place.labels is None for place in places):
+        return places
+    system = system_of(place.labels or () for place in places)
+
+    def parted(place: Place) -> Place:
+        own = tuple(label for label in place.labels or () if not system.fullmatch(label))
+        others = tuple(label for label in place.labels or () if system.fullmatch(label))
+        return place if place.labels is None else place._replace(labels=own, of_system=others)
+
+    return [*map(parted, places)]
 
 
 def _places(mailbox: Mailbox) -> Iterator[Place]:

@@ -6,14 +6,14 @@ import csv
 import logging
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kesler.readers.mail.charsets import text_of
 from kesler.readers.mail.message import decoded_words
 
 LABELS = re.compile(rb"^x-gmail-labels:(.*(?:\n[ \t].*)*)", re.IGNORECASE | re.MULTILINE)
+OF_ANY = r"Chats?|IMAP_.*|\[(?:Gmail|Google Mail)\].*"
 BY_LANGUAGE = {
-    "any": r"Chats?|IMAP_.*|\[(?:Gmail|Google Mail)\].*",
     "English": r"Inbox|Opened|Unread|Sent|Starred|Important|Archived|Drafts?|(?:Trash|Bin)|Muted"
     r"|Read Receipt Sent|Category[ _:].*",
     "German": r"Posteingang|Geöffnet|Ungelesen|Gesendet|Markiert|Wichtig|Archiviert|Entwurf"
@@ -37,7 +37,7 @@ BY_LANGUAGE = {
     "Chinese": r"收件箱|已打开|未读|已发(?:送)?邮件|已加星标|重要(?:邮件)?|已归档|草稿|已删除邮件"
     r"|类别.*",
 }
-OF_SYSTEM = re.compile("|".join(BY_LANGUAGE.values()), re.IGNORECASE)
+OF_SYSTEM = [re.compile(f"{OF_ANY}|{each}", re.IGNORECASE) for each in BY_LANGUAGE.values()]
 """Labels that Gmail gives by itself, in the language of its owner; they say where a message is and
 not what it is about."""
 LOGGER = logging.getLogger("kesler")
@@ -59,21 +59,42 @@ def labels_of(header: bytes) -> tuple[str, ...] | None:
     return tuple(filter(None, map(str.strip, next(csv.reader([line], skipinitialspace=True), []))))
 
 
-def of_user(labels: Sequence[str]) -> list[str]:
-    """Return the labels that are not those of the system.
+def system_of(found: Iterable[Sequence[str]]) -> re.Pattern[str]:
+    """Return the expression of the system's labels in the language of which most occur.
+
+    A label of the user's may be one of the system's in another language.
 
     Examples
     --------
-    >>> of_user(["Inbox", "Bills", "Unread"])
-    ['Bills']
+    >>> system = system_of([["Inbox", "Concept"], ["Inbox", "Opened"]])
+    >>> [system.fullmatch(each) is not None for each in ("Inbox", "Concept", "Posteingang")]
+    [True, False, False]
     """
-    return [label for label in labels if not OF_SYSTEM.fullmatch(label)]
+    counts = Counter(label for labels in found for label in labels)
+
+    def n_known(system: re.Pattern[str]) -> int:
+        return sum(n for label, n in counts.items() if system.fullmatch(label))
+
+    return max(OF_SYSTEM, key=n_known)
 
 
-def report(source: str, found: Sequence[Sequence[str]], are_required: bool, are_sets: bool) -> None:
-    """Log a line that says which labels are no classes, and how many messages that concerns."""
-    system = Counter(each for labels in found for each in labels if OF_SYSTEM.fullmatch(each))
-    n_own = Counter(len(of_user(labels)) for labels in found)
+def report(
+    source: str,
+    found: Sequence[tuple[Sequence[str], Sequence[str]]],
+    are_required: bool,
+    are_sets: bool,
+) -> None:
+    """Log a line that says which labels are no classes, and how many messages that concerns.
+
+    Parameters
+    ----------
+    source : what is read.
+    found : the user's and the system's labels of each message that has any.
+    are_required : whether messages without labels of the user's are left out.
+    are_sets : whether all labels of a message are its classes.
+    """
+    system = Counter(each for _, labels in found for each in labels)
+    n_own = Counter(len(labels) for labels, _ in found)
     what = "labels of a message are those" if are_sets else "class of a message is its label"
     line = f"{source}: the {what} of Gmail"
     if system:
