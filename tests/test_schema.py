@@ -186,14 +186,16 @@ NAMES = [
 
 
 @pytest.mark.parametrize("texts", [NAMES, [f"{'Van ' * (i % 2)}{a}" for i, a in enumerate(NAMES)]])
-def test_names_have_runs_of_characters_if_they_are_the_only_column(texts: list[str]) -> None:
+def test_names_have_runs_of_characters_if_they_are_named_or_the_only_column(
+    texts: list[str],
+) -> None:
     (alone,) = infer({"name": texts}, {})
     assert (alone.kind, alone.options) == ("text", {"ngrams": 1, "chars": (1, 4)})
     sizes = [*range(3, 3 + len(texts))]
     for others in ({"*": "ignore"}, {}):
         kinds = given_columns({"name": "text", **others})
         found = infer({"size": sizes, "name": texts}, kinds)["name"]
-        assert bool(found.options) == bool(others)
+        assert found.options == {"ngrams": 1, "chars": (1, 4)}
     beside = infer({"size": [n * n for n in sizes], "name": texts}, {})["name"]
     assert not beside.options and beside.kind in ("text", "category")
 

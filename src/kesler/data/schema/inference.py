@@ -100,7 +100,8 @@ def _completed(column: Column, known: list[Any], hints: Options, *, alone: bool)
     texts = [cell for cell in _stated(known) if isinstance(cell, str)]
     if column.kind == "text":
         texts = [cell for cell in known if isinstance(cell, str)]
-        return replace(column, options=_options_of(texts, alone=alone))
+        differ = len(texts) >= MANY and len({*texts}) >= NEARLY_UNIQUE * len(texts)
+        return replace(column, options=_options_of(texts, alone=alone or differ))
     if column.kind == "number":
         return _in_notation(column, closest_notation(texts, _decimals(hints)) or Notation({}))
     if column.kind == "date":
