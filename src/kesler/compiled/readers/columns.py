@@ -8,18 +8,16 @@ import math
 from numba import types
 
 from kesler.compiled.jit.decorators import DOUBLE_TABLE, DOUBLES, kernel
+from kesler.compiled.trial.preprocessing import MEAN, SQUARES, score_with, with_value
 
-FURTHEST = 30.0  # a value further from the mean, in deviations, counts as this far
-NEARLY_FURTHEST = 0.99 * FURTHEST**2
-CLIP = 4.0  # the largest z-score
-LEAST_VARIANCE = 1e-200
+AMOUNT = 2  # the sum of the weights, beside the moments of the column
 
 
-@kernel(types.void(DOUBLES, DOUBLES, types.float64, types.boolean, DOUBLES, DOUBLES))
-def fill_z_scores(numbers, weights, decay, learn, moments, scores):
+@kernel(
+    types.void(DOUBLES, DOUBLES, types.float64, types.boolean, types.float64, DOUBLE_TABLE, DOUBLES)
+)
+def fill_z_scores(numbers, weights, decay, learn, clip, running, scores):
     """Fill the z-score of each number over those so far with the number itself.
-
-    The moments are those of West (1979).
 
     Parameters
     ----------
@@ -27,33 +25,22 @@ def fill_z_scores(numbers, weights, decay, learn, moments, scores):
     weights : those of the rows; empty if all are 1.
     decay : what remains of the influence of a number on the moments after another one.
     learn : whether each number adds to the moments.
-    moments : the sum of weights, the mean and the sum of squared deviations, changed if `learn`.
+    clip : the largest z-score.
+    running : a row of the mean, the sum of squared deviations and the sum of weights, changed if
+        `learn`.
     scores : filled, NaN where a number is missing.
     """
-    n, mean, squares = moments[0], moments[1], moments[2]
     for row in range(len(numbers)):
-        number = numbers[row]
+        number, n = numbers[row], running[0, AMOUNT]
         if number != number:
             scores[row] = number
             continue
-        gap, seen = number - mean, n + 1.0
-        if n * gap * gap > NEARLY_FURTHEST * squares > NEARLY_FURTHEST * LEAST_VARIANCE * n:
-            most = FURTHEST * math.sqrt(squares / n)  # clipped where it is very far away
-            gap = min(most, max(-most, gap))
-        share = 1.0 / seen
-        total, middle = squares + n * share * gap * gap, mean + share * gap
-        z = (number - middle) / math.sqrt(total / seen) if total > LEAST_VARIANCE * seen else 0.0
-        scores[row] = z if -CLIP < z < CLIP else math.copysign(CLIP, z)
-        if not learn:
-            continue
-        if len(weights):
-            weight = weights[row]
-            seen = n + weight
-            share = weight / seen
-            total, middle = squares + n * share * gap * gap, mean + share * gap
-        n, mean, squares = decay * seen, middle, decay * total
-    if learn:
-        moments[0], moments[1], moments[2] = n, mean, squares
+        scores[row] = min(clip, max(-clip, score_with(running, 0, number, n, 1.0)))
+        if learn:
+            weight = weights[row] if len(weights) else 1.0
+            mean, squares = with_value(running, 0, number, n, weight)
+            running[0, MEAN], running[0, SQUARES] = mean, decay * squares
+            running[0, AMOUNT] = decay * (n + weight)
 
 
 @kernel(types.void(DOUBLE_TABLE, DOUBLE_TABLE))

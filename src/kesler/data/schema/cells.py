@@ -190,8 +190,3 @@ def short(value: Any) -> str:
     except Exception:  # of integers of thousands of digits, and of objects of users
         text = f"a value of the type {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def seconds_of(moment: datetime) -> float:
-    """Return the seconds from 1970 to a date."""
-    return (moment - EPOCH) / timedelta(seconds=1)

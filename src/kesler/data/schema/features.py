@@ -226,11 +226,13 @@ def z_scores(
     """Return z-scores over the numbers so far with the number itself, clipped; NaN if missing."""
     from kesler.compiled.readers.columns import fill_z_scores
 
-    of_column, scores = np.array(moments.get(name, (0.0, 0.0, 0.0))), np.empty(len(numbers))
+    amount, *of_column = moments.get(name, (0.0, 0.0, 0.0))
+    running, scores = np.array([[*of_column, amount]]), np.empty(len(numbers))
     weights = scores[:0] if weights is None else np.asarray(weights, dtype=float)
-    fill_z_scores(numbers, weights, decay, update is not None, of_column, scores)
+    fill_z_scores(numbers, weights, decay, update is not None, CLIP, running, scores)
     if update is not None:
-        update[name] = tuple(of_column.tolist())
+        mean, squares, amount = running[0].tolist()
+        update[name] = amount, mean, squares
     return scores
 
 
