@@ -105,6 +105,24 @@ WRITERS: dict[str, Callable[[datetime], str]] = {
 }
 
 
+MONTHS = {
+    "ISO": ("%Y-%m", "%Y-%m"),
+    "slash": ("%m/%Y", "%m/%Y"),
+    "name": ("%B %Y", "%b %Y"),
+    "short name": ("%b. %Y", "%b. %Y"),
+    "year first": ("%Y %b", "%Y %b"),
+    "Japanese": ("%Y年%m月", "%Y年%m"),
+}
+
+
+@pytest.mark.parametrize("written, form", MONTHS.values(), ids=MONTHS)
+def test_months_are_their_first_days(written: str, form: str) -> None:
+    known = [datetime(2019 + i // 12, i % 12 + 1, 1) for i in range(30)]
+    texts = [moment.strftime(written) for moment in known]
+    assert _read(texts) == known
+    assert date_formats(texts)[0]["format"] == form.replace("b.", "b")
+
+
 def _ordinal(day: int) -> str:
     return "th" if day in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
 
@@ -120,6 +138,15 @@ def test_fractions_of_seconds_are_read() -> None:
     assert _read([str(moment) for moment in known]) == known
     nano = [f"{m:%d.%m.%Y %H:%M:%S}.{m.microsecond:06}789" for m in known]
     assert _read(nano) == known
+
+
+@pytest.mark.parametrize("of_number", [str, int, float])
+def test_numbers_that_are_days_are_dates(of_number: Callable[[Any], Any]) -> None:
+    known = [datetime(2019, 1, 1) + timedelta(days=17 * i) for i in range(50)]
+    (column,) = infer({"when": [of_number(int(f"{m:%Y%m%d}")) for m in known]}, {})
+    assert (column.kind, column.options) == ("date", {"format": "%Y%m%d"})
+    (other,) = infer({"when": [of_number(20190100 + 7 * i) for i in range(50)]}, {})
+    assert other.kind == "number"
 
 
 def test_weeks_are_those_of_the_calendar() -> None:
@@ -148,7 +175,7 @@ def test_numbers_are_dates_where_these_are_named(form: str, kind: str) -> None:
     named = {"kind": "date", "format": form} if kind == "format" else "date"
     assert read(texts, {"when": named}) == known
     (column,) = infer(table_of([{"when": text} for text in texts]).columns, {})
-    assert column.kind != "date"
+    assert (column.kind == "date") == (form == "%Y%m%d")
 
 
 @pytest.mark.parametrize(
@@ -163,6 +190,10 @@ def test_numbers_are_dates_where_these_are_named(form: str, kind: str) -> None:
         ["30.02.2026"],
         ["12/13", "12/14"],
         ["may", "june"],
+        ["1999/2000"],
+        ["3-2", "1-0"],
+        ["may 01"],
+        ["room 2001"],
         ["2026-034", "2026-035"],
         ["3 may 2026 was a nice day"],
         ["5 1/2/2026" + " " * 100],

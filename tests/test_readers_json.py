@@ -107,6 +107,16 @@ BROKEN = {
     "a byte": (f'{BEFORE}{{"label": "\udcff"}}{AFTER}', 2, "not UTF-8"),
     "half a pair": (f'{BEFORE}{{"label": "\\ud800"}}{AFTER}', 2, "not UTF-8"),
     "deep": (f"{BEFORE}{'[' * 99_999}{AFTER}", 2, "recursion"),
+    "two values": (
+        f'{BEFORE}{{"label": "c", "x": 1, "x": 2}}{AFTER}',
+        2,
+        "two values of 'x', 1 and 2",
+    ),
+    "two within": (
+        f'{BEFORE}{{"in": {{"x": 1, "x": ""}}}}{AFTER}',
+        2,
+        "two values of 'x', 1 and ''",
+    ),
     "long number": (f'{BEFORE}{{"x": {"9" * 5000}}}{AFTER}', 2, "4300"),
 }
 
@@ -243,3 +253,9 @@ def test_a_list_within_an_object_is_named(tmp_path):
 def test_faults_are_values():
     ((_, fault),) = values(b'{"a": x}')
     assert isinstance(fault, BadRow)
+
+
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+def test_a_value_that_is_repeated_is_one_value(tmp_path, suffix):
+    path = write(tmp_path, f"rows.{suffix}", '{"label": "a", "x": 2, "label": "a"}')
+    assert read(path) == [("a", {"x": 2.0})]

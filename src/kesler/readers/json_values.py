@@ -5,12 +5,12 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from json import JSONDecodeError, JSONDecoder
+from json import JSONDecodeError
 from typing import Any, NamedTuple
 
 from kesler.errors import KeslerError
 from kesler.readers.features import Names
-from kesler.readers.jsonl import checked_object, example_of, objects
+from kesler.readers.jsonl import JSON, checked_object, example_of, objects
 from kesler.readers.lines import CHUNK, Lines, require_text
 from kesler.readers.reader import BadRow, Example, Reader
 from kesler.readers.records import Fields
@@ -91,7 +91,7 @@ class JsonValues:
         self._pieces = pieces
         self._longest = longest
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode
-        self._scan = JSONDecoder().raw_decode
+        self._scan = JSON.raw_decode
         self._text, self._at, self._line = "", 0, 1
         self._counted = 0
         self._has_ended = False

@@ -87,6 +87,21 @@ def begins_jsonl(line: str) -> bool:
     return line.startswith("{") and line.endswith("}") and "}{" not in line
 
 
+def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these fields; raise BadRow if one of them has two values."""
+    record = dict(fields)
+    if len(record) < len(fields):
+        seen = dict[str, Any]()
+        for name, value in fields:
+            if seen.setdefault(name, value) != value:
+                raise BadRow(f"it has two values of {name!r}, {seen[name]!r} and {value!r}")
+    return record
+
+
+JSON = json.JSONDecoder(object_pairs_hook=_object)
+"""The decoder of all rows in JSON."""
+
+
 def parse_object(line: bytes) -> dict[str, Any]:
     """Parse the JSON object on a line.
 
@@ -97,7 +112,7 @@ def parse_object(line: bytes) -> dict[str, Any]:
     """
     text = decode(line)
     try:
-        record = json.loads(text)
+        record = JSON.decode(text)
     except (ValueError, RecursionError) as error:
         raise BadRow(f"it is not JSON ({error})") from None
     return checked_object(record, text)

@@ -20,7 +20,7 @@ _EPOCH = re.compile(r"-?\d{9,19}(?:\.\d+)?")
 _BETWEEN_NUMBERS = re.compile(r"[\s/.,년年月월-]{1,3}|\s?(?:tháng|thg)\s?")
 MOST = 4  # formats of a column that are followed
 _NAME = "name"
-ORDERS = ("dmy", "mdy", "ymd", "dby", "bdy", "ybd", "ydb")
+ORDERS = ("dmy", "mdy", "ymd", "dby", "bdy", "ybd", "ydb", "my", "ym", "by", "yb")
 """The orders of day, month, name of the month and year; those before are preferred."""
 
 
@@ -126,19 +126,21 @@ def _in_language(text: str, code: str) -> Iterator[tuple[bool, str]]:
     if pieces is None and (found := compiled(time).match(text)) is not None:
         pieces, before = _pieces(part, text, found.end()), "%T "
     if pieces is not None:
-        (first, one, two), parts = pieces
-        for usual, order in _orders(parts, has_points="." in one):
-            yield usual, f"{before}{first}%{order[0]}{one}%{order[1]}{two}%{order[2]}"
+        gaps, parts = pieces
+        for usual, order in _orders(parts, has_points="." in gaps[1]):
+            form = "".join(f"{gap}%{each}" for gap, each in zip(gaps, order, strict=True))
+            yield usual, f"{before}{form}"
 
 
 def _pieces(part: str, text: str, at: int) -> tuple[list[str], list[str]] | None:
-    """Return what is before each of the three parts of a day, and these, from a place on."""
+    """Return what is before each part of a day or of a month, and these, from a place on."""
     gaps, parts = list[str](), list[str]()
     while len(parts) < 3 and (found := compiled(part).match(text, at)) is not None:
         gaps.append(" %T " if found["gap"] is None else found["gap"].replace("%", "%%"))
         parts.append(found["number"] or _NAME)
         at = found.end()
-    if len(parts) < 3:
+    is_month = len(parts) == 2 and any(part.isdigit() and len(part) == 4 for part in parts)
+    if len(parts) < 3 and not is_month:
         return None
     are_apart = _NAME in parts or (not gaps[0] and all(map(_BETWEEN_NUMBERS.fullmatch, gaps[1:])))
     return (gaps, parts) if are_apart else None
@@ -148,7 +150,7 @@ def _pieces(part: str, text: str, at: int) -> tuple[list[str], list[str]] | None
 def _expressions(code: str) -> tuple[str, str, str]:
     """Return a day of the week, a time, and a part of a day with what is before it."""
     forms = forms_of(code)
-    day = rf"(?:\(?{forms['a']}\)?[.,]*\s*)?"
+    day = rf"(?:\(?{forms['a']}(?![a-z])\)?[.,]*\s*)?"
     part = (
         rf"(?:\s+{forms['T']}\s+(?=\d{{4}})|(?P<gap>\D{{0,14}}?))"
         rf"(?:(?P<number>\d+)(?:(?:st|nd|rd|th|er|º|ª)(?![^\W\d_]))?|{forms['b']})"
@@ -160,7 +162,7 @@ def _orders(parts: Sequence[str], *, has_points: bool) -> Iterator[tuple[bool, s
     """Yield the directives that the three parts of a day could be, and whether they are usual."""
     for order in ORDERS:
         found = "".join(map(_directive, order, parts))
-        if len(found) == len(parts):
+        if len(found) == len(parts) == len(order):
             yield not (has_points and order == "mdy"), found
 
 

@@ -41,7 +41,7 @@ _BEFORE_TIME = (  # words between a date and a time in the CLDR
     r"saat|στις|в|о|у|ساعت|في الساعة|الساعة|בשעה|เวลา|lúc)\.?\s+)?"
 )
 _BEHIND_TIME = r"(?:\s?(?:Uhr|h|ч\.|น\.))?"
-_BEHIND_DATE = r"(?:\s?(?:[гр]\.|d\.|\(a\)|[.日일]))?"
+_BEHIND_DATE = r"(?:\s?(?:[гр]\.|d\.|\(a\)|[.日일月월]))?"
 
 _FORMS = {
     "Y": r"(?P<Y>[12]\d{3})",

@@ -31,6 +31,7 @@ LONG = 8.0  # words in the mean cell: text, even if texts are repeated
 NAMED_ID = re.compile(r"(?:^|[^a-z])(?:id|ids|uid|uuid|guid|key)$|[a-z]I[dD]$|unnamed: 0|^$")
 FEW_WORDS = 4.0  # in the mean cell: names, such as those of streets
 NAMES, PARTS = 2.0, (1, 4)  # words in the mean cell of names, and their runs of characters
+DAYS, DAY_NUMBER = "%Y%m%d", re.compile(r"(?:19|20)\d{6}")  # 20261231
 UNSPACED = 12.0  # characters in the mean token: words that are not separated by spaces
 
 
@@ -146,6 +147,8 @@ def _inferred(name: str, known: list[Any], hints: Options, *, alone: bool) -> Co
     stated = _stated(known)
     if stated and all(isinstance(cell, datetime) for cell in stated):
         return Column(name, "date", reason="dates")
+    if _are_days(stated):
+        return Column(name, "date", {"format": DAYS}, "numbers that are days")
     found = _notation_of(stated, _decimals(hints))
     if found is not None:
         return _of_numbers(name, stated, found)
@@ -155,6 +158,14 @@ def _inferred(name: str, known: list[Any], hints: Options, *, alone: bool) -> Co
     if formats:
         return _in_formats(Column(name, "date", reason="texts that are dates"), formats, texts)
     return Column(name, *_of_texts(name, [str(cell).strip() for cell in known], alone=alone))
+
+
+def _are_days(cells: Sequence[Any]) -> bool:
+    """Return whether numbers are days without separators, which other numbers seldom all are."""
+    texts = [category_of(cell, {}) for cell in cells if isinstance(cell, (str, int, float))]
+    if not len(texts) == len(cells) >= MANY or not all(map(DAY_NUMBER.fullmatch, texts)):
+        return False
+    return None not in moments_of(texts, {"format": DAYS})
 
 
 def _stated(known: Sequence[Any]) -> list[Any]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-MULTIPLIERS = {"K": 1e3, "M": 1e6, "B": 1e9}
+MULTIPLIERS = {"K": 1e3, "M": 1e6, "B": 1e9, "CR": 1.0, "Cr": 1.0, "DR": -1.0, "Dr": -1.0}
+"""What may follow a number and multiplies it: K, M and B, and the credit and debit of accounts."""
 DECIMALS = (".", ",")
 """The decimal signs; the other of the two separates thousands, as do spaces and apostrophes."""
 
@@ -65,7 +66,8 @@ def amount(text: str, decimal: str = ".", unit: str = "") -> float | None:
     ----------
     text : the text.
     decimal : the decimal sign, "." or ",".
-    unit : a unit that may follow the number; currencies, percent signs, K, M and B always may.
+    unit : a unit that may follow the number; currencies, percent signs, K, M, B, CR (credit) and DR
+        (debit, negative) always may.
         With ":", texts are times such as 13:45, 1:45 PM or 0:59:03.5, and numbers are seconds.
 
     Examples
