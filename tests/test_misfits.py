@@ -12,6 +12,7 @@ import pytest
 from kesler import OnlineClassifier, load
 from kesler.cli import main, spoken
 from kesler.errors import KeslerError, MismatchWarning
+from kesler.readers import open_stream
 
 Said = tuple[int, str, str]
 
@@ -68,6 +69,39 @@ def test_lines_of_files_are_right_behind_bad_and_long_rows(run: Any) -> None:
     )
     assert code == 0
     assert "sizes.csv, line 93, column 'size' holds 'pending'" in err
+
+
+@pytest.mark.parametrize(
+    ("cells", "odd", "options"),
+    [
+        (["5", "abc", "12,5"], "abc", {"decimal": ","}),
+        (["01/02/2024", "pending", "01/13/2024", "01/14/2024"], "pending", {"format": "%m/%d/%Y"}),
+        (["7.383,72", "3,584.39", "6.898,14"], "3,584.39", {"decimal": ","}),
+    ],
+)
+def test_odd_cells_before_a_change_of_notation_are_named(
+    run: Any, cells: list[str], odd: str, options: dict[str, str]
+) -> None:
+    write("first.csv", "x;kind", [f"{cell};{'ab'[i % 2]}" for i, cell in enumerate(cells)])
+    named = "--number" if "decimal" in options else "--date"
+    code, out, err = run("learn", "first.csv", "--label", "kind", "--model", "a.kesler", named, "x")
+    assert code == 0 and f"1 of {len(cells)} cells was no" in out
+    assert f"first.csv, line {2 + cells.index(odd)}, column 'x' holds '{odd}'" in err
+    assert dict(load("a.kesler").schema_["x"].options) == options
+
+
+def test_kept_rows_of_several_files_are_named_by_file_and_line(run: Any) -> None:
+    write("one.csv", "x;kind", ["5;a", "abc;b"])
+    write("two.csv", "x;kind", ["7;a", "12,5;b"])
+    options = "--label", "kind", "--model", "a.kesler", "--number", "x"
+    assert run("learn", "one.csv", *options)[0] == 0
+    code, _, err = run("learn", "two.csv", *options, "--resume")
+    assert code == 0 and "column 'x' holds 'abc'" in err
+    model = OnlineClassifier(columns={"x": "number"})
+    for path in ("one.csv", "two.csv"):
+        for block in open_stream(path, label="kind", as_table=True):
+            with pytest.warns(MismatchWarning, match=r"one\.csv, line 3, column 'x' holds 'abc'"):
+                model.partial_fit(block.rows, block.labels)
 
 
 @pytest.mark.parametrize("command", ["predict", "test"])

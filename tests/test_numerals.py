@@ -69,6 +69,10 @@ def test_what_babel_writes_is_read(writer: str, locale: str) -> None:
         ("1,234.567,8", ".", None),
         ("kg", ".", None),
         ("", ".", None),
+        ("1.000.370€", ".", None),
+        ("1.000.370€", ",", 1000370.0),
+        ("-1,791.59$", ",", None),
+        ("$12€34", ".", None),
     ],
 )
 def test_what_a_text_states(text: str, decimal: str, number: float | None) -> None:
@@ -92,6 +96,17 @@ def test_the_column_decides_what_is_ambiguous(
     (column,) = infer({"x": texts}, {})
     shown = "; ".join(filter(None, (column.reason, column.example)))
     assert (column.kind, dict(column.options), shown) == ("number", options, reason)
+
+
+@pytest.mark.parametrize("sign", ["₫", "€", "kg", "$", " ₫", "\u00a0€", " kg"])
+@pytest.mark.parametrize("group", ".,")
+def test_signs_that_touch_the_number_do_not_matter(sign: str, group: str) -> None:
+    rng = random.Random(4)
+    texts = [f"{rng.randrange(10_000, 2_000_000):,}".replace(",", group) for _ in range(50)]
+    (alone,) = infer({"x": texts}, {})
+    (column,) = infer({"x": [text + sign for text in texts]}, {})
+    assert column.options.get("decimal") == alone.options.get("decimal")
+    assert (column.others, column.example) == (alone.others, alone.example) == ((), "")
 
 
 def test_different_units_are_no_numbers() -> None:

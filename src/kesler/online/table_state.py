@@ -58,8 +58,7 @@ class Batch:
 
     def followed_by(self, other: Batch) -> Batch:
         """Return the rows of both, whose targets are of the same labels."""
-        n_rows = len(self) + len(other)
-        cells = concatenated([self.table, other.table])
+        table = Table.concatenate([self.table, other.table])
         one, two = self.targets, other.targets
         targets = replace(
             one,
@@ -71,7 +70,7 @@ class Batch:
         weights = [np.ones(len(b)) if b.weights is None else b.weights for b in (self, other)]
         by_name = None not in (self.entries, other.entries)
         entries = [*(self.entries or ()), *(other.entries or ())] if by_name else None
-        both = Batch(replace(self.table, n_rows=n_rows, columns=cells), targets, None, entries)
+        both = Batch(table, targets, None, entries)
         return replace(both, weights=np.concatenate(weights)).counted()
 
     def to_json(self) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def _form(decimal: str) -> re.Pattern[str]:
     number = rf"(?:{grouped}|\d+)?(?:{fraction})?(?:[eE][-+]?\d+)?"
     return re.compile(
         r"(?P<open>\()?\s*(?P<first>[-+]?)\s*(?P<before>[^\d\s(),.'+-]+\.?)?\s*(?P<second>[-+]?)\s*"
-        rf"(?P<number>{number})(?P<last>-?)\s*(?P<behind>[^\d\s(),'+-][^\s()]*)?\s*(?P<close>\))?"
+        rf"(?P<number>{number})(?P<last>-?)\s*(?P<behind>[^\d\s(),.'+-][^\s()]*)?\s*(?P<close>\))?"
     )
 
 
@@ -136,7 +136,8 @@ def western(text: str, decimal: str = ".") -> str:
 
 @lru_cache(maxsize=1024)
 def _is_currency(sign: str) -> bool:
-    return sign in CURRENCIES or any(unicodedata.category(c) == "Sc" for c in sign)
+    categories = {*map(unicodedata.category, sign)}
+    return sign in CURRENCIES or ("Sc" in categories and "Nd" not in categories)
 
 
 @dataclass(frozen=True, slots=True)

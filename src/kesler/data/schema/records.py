@@ -34,7 +34,8 @@ class Places:
     Parameters
     ----------
     source, unit : str
-        The name of a file, and what its rows are counted in, such as lines.
+        The name of a file, and what its rows are counted in, such as lines; empty where rows come
+        from several files, so that their places name these.
     numbers : list of int or str
         The place of each row, as in messages.
     """
@@ -42,6 +43,11 @@ class Places:
     source: str
     unit: str
     numbers: list[int | str]
+
+    def __getitem__(self, row: int) -> str:
+        """Return where a row is, as messages say it."""
+        number = self.numbers[row]
+        return f"{self.source}, {self.unit} {number}" if self.source else str(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +95,7 @@ class Table:
 
     def place(self, row: int) -> str:
         """Return where a row is, as messages say it."""
-        if self.places is None:
-            return f"row {self.first_row + row}"
-        return f"{self.places.source}, {self.places.unit} {self.places.numbers[row]}"
+        return f"row {self.first_row + row}" if self.places is None else self.places[row]
 
     def take(self, numbers: Iterable[int]) -> Table:
         """Return the rows of these numbers."""
@@ -114,9 +118,18 @@ class Table:
     def concatenate(tables: Sequence[Table]) -> Table:
         """Return the rows of all tables, at least one."""
         first, n_rows = tables[0], sum(map(len, tables))
-        found = [table.places.numbers for table in tables if table.places is not None]
-        places = first.places and replace(first.places, numbers=[*chain.from_iterable(found)])
-        return Table(n_rows, concatenated(tables), first.named, first.first_row, places)
+        columns, places = concatenated(tables), _places_of_all(tables)
+        return Table(n_rows, columns, first.named, first.first_row, places)
+
+
+def _places_of_all(tables: Sequence[Table]) -> Places | None:
+    """Return where the rows of tables come from; None if all are objects of Python."""
+    known = [table.places for table in tables if table.places is not None]
+    if not known:
+        return None
+    if len(known) == len(tables) and len({(each.source, each.unit) for each in known}) == 1:
+        return replace(known[0], numbers=[*chain.from_iterable(each.numbers for each in known)])
+    return Places("", "", [table.place(row) for table in tables for row in range(len(table))])
 
 
 def concatenated(tables: Sequence[Table]) -> dict[str, list[Cell]]:
