@@ -78,6 +78,17 @@ STORES = {
         % (len(bytes(message("b"))), bytes(message("b"))),
         "Bills.mbox/9F-1/Data/Attachments/7/1/plan.txt": b"no mail",
     },
+    "KMail": {
+        "Work/cur/1.host:2,S": bytes(message("a")),
+        ".Work.directory/Team/new/2.host": bytes(message("b")),
+        ".Work.directory/.Team.directory/Plans": mbox("c"),
+        ".Work.directory/.Team.index": b"# KMail-Index-Version 1506",
+    },
+    "a Maildir within folders that hold none": {
+        ".Archive/.2023/cur/1.host:2,S": bytes(message("a")),
+        ".Archive/notes/a": b"no mail",
+        ".notmuch/xapian/flintlock": b"no mail",
+    },
     "exports of Outlook": {
         "Team/a.eml": b"\xef\xbb\xbf" + bytes(message("a")),
         "Bills/b.eml": bytes(message("b")).replace(b"\n", b"\r\n"),
@@ -88,6 +99,8 @@ FOLDERS = {
     "Maildir with cur alone": {"Team", "Entwürfe", "Work/Q&A"},
     "Thunderbird": {"Team", "Entwürfe/Old"},
     "Apple Mail": {"Team", "Bills"},
+    "KMail": {"Work", "Work/Team", "Work/Team/Plans"},
+    "a Maildir within folders that hold none": {"Archive/2023"},
     "exports of Outlook": {"Team", "Bills", "Plans"},
 }
 
@@ -217,7 +230,26 @@ OF_SYSTEM = [  # as they are in the languages of their owners
     "Odebrane,Nieprzeczytane",
     "Входящие,Непрочитанные",
     "受信トレイ,未読",
-    "收件箱,未读",
+    "收件箱,未读,打开",
+    "Caixa de entrada,Importante,Categoria: Atualizações",
+    "Входящие,Важные,Архивировано",
+    "Inbox,Snoozed,Scheduled",
+    "Posteingang,Zurückgestellt,Als gelesen markiert",
+    "받은편지함,열어봄,중요편지함",
+    "收件匣,已開啟,類別：社交網路",
+    "Inkorgen,Öppnat,Kategori: Kampanjer",
+    "Indbakke,Åbnet,Vigtigt",
+    "Innboks,Åpnet,Ulest",
+    "Postilaatikko,Avattu,Tärkeä",
+    "Archivováno,Kategorie: Sociální sítě,Nepřečtené",
+    "Beérkező levelek,Megnyitva,Fontos",
+    "Gelen Kutusu,Açıldı,Önemli",
+    "Вхідні,Непрочитані,Архівовано",
+    "البريد الوارد,تم الفتح,غير مقروء",
+    "דואר נכנס,נפתח,חשוב",
+    "Mesaje primite,Deschise,Necitite",
+    "Hộp thư đến,Đã mở,Quan trọng",
+    "Εισερχόμενα,Μη αναγνωσμένα",
 ]
 
 
@@ -232,6 +264,43 @@ def test_a_label_of_the_user_may_be_one_of_the_system_in_another_language(tmp_pa
     path = write(tmp_path, "all.mbox", labelled(*enumerate(of_user)))
     assert [label for label, _ in read(path)] == ["Concept", "Markiert", "Concept"]
     assert "no classes: Inbox (2), Opened (1), Unread (1)" in caplog.messages[-1]
+
+
+def test_a_label_of_nearly_all_messages_is_no_class_where_others_are(tmp_path, caplog):
+    kinds = ["Llibres", "Cotxe", "Casa"]
+    labels = [f"Safata,{kinds[i % 3]}".encode() for i in range(18)] + [b"Safata", b"Casa,Cotxe"]
+    path = write(tmp_path, "all.mbox", labelled(*enumerate(labels)))
+    counts = Counter(label for label, _ in read(path))
+    assert counts == {"Llibres": 6, "Cotxe": 6, "Casa": 7, "Safata": 1}
+    assert "Safata is the class only without another, as 18 of these have it" in caplog.messages[-1]
+    few = [b"Casa,Cotxe", b"Cotxe,Casa", b"Llibres,Casa", b"Llibres,Cotxe"]
+    path = write(tmp_path, "few.mbox", labelled(*enumerate(few)))
+    assert [label for label, _ in read(path)] == ["Casa", "Cotxe", "Llibres", "Llibres"]
+    assert "only without another" not in caplog.messages[-1]
+
+
+DELETED = {
+    "Thunderbird": ("Team", mbox("a", headers=b"X-Mozilla-Status: 0009\n"), True),
+    "Thunderbird, forwarded": ("Team", mbox("a", headers=b"X-Mozilla-Status: 1008\n"), True),
+    "Thunderbird, read": ("Team", mbox("a", headers=b"X-Mozilla-Status: 0001\n"), False),
+    "Thunderbird, other flags": ("Team", mbox("a", headers=b"X-Mozilla-Status: 8017\n"), False),
+    "IMAP server": ("Team", mbox("a", headers=b"Status: RO\nX-Status: AD\n"), True),
+    "IMAP server, answered": ("Team", mbox("a", headers=b"Status: RO\nX-Status: A\n"), False),
+    "Maildir": ("Team/cur/1.host:2,ST", bytes(message("a", JANUARY)), True),
+    "Maildir, draft": ("Team/cur/1.host:2,DS", bytes(message("a", JANUARY)), False),
+}
+
+
+@pytest.mark.parametrize("name", DELETED)
+def test_messages_that_are_marked_as_deleted_are_not_learnt(tmp_path, name, recwarn):
+    path, content, is_deleted = DELETED[name]
+    for each, written in ((path, content), ("Bills", mbox("b"))):
+        (tmp_path / each).parent.mkdir(parents=True, exist_ok=True)
+        write(tmp_path, each, written)
+    assert len(read(tmp_path)) == 2 - is_deleted
+    said = [str(each.message) for each in recwarn.list]
+    assert len(said) == is_deleted and all("1 messages are left out" in each for each in said)
+    assert len(read(tmp_path, require_labels=False)) == 2 and len(recwarn.list) == is_deleted
 
 
 def test_labels_of_gmail_are_sets(tmp_path, caplog):

@@ -7,11 +7,12 @@ second reads the messages one by one in the order of the index.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, ReadingWarning
 from kesler.readers.compression import is_compressed, source_name
 from kesler.readers.features import Names
 from kesler.readers.lines import Lines
@@ -41,6 +42,8 @@ def mail_reader(
     and directories, and the indexes of these programs, are ignored. The class of a message with
     labels of Gmail is the first that is not the system's; with ``label_sets``, all of them are.
     What identifies a message is the header of the name ``id``.
+
+    Messages that are marked as deleted are left out where classes are required.
 
     Dates are converted to UTC. Messages of the same second are ordered by path, then by position in
     the file. A message without a readable date has the date of the preceding message in its mbox;
@@ -81,7 +84,9 @@ def _copied(
 def _labelled(
     places: list[Place], source: str, require_labels: bool, label_sets: bool
 ) -> list[Place]:
-    """Return the messages without those that have labels of Gmail but none for their class."""
+    """Return the messages to read: to learn, neither deleted ones nor those without a class."""
+    if require_labels:
+        places = _without_deleted(places, source)
     found = [(each.labels, each.of_system) for each in places if each.labels is not None]
     if not found:
         return places
@@ -89,6 +94,18 @@ def _labelled(
     if label_sets or not require_labels:
         return places
     return [place for place in places if place.labels is None or place.label is not None]
+
+
+def _without_deleted(places: list[Place], source: str) -> list[Place]:
+    kept = [place for place in places if not place.is_deleted]
+    if len(kept) < len(places):
+        warnings.warn(
+            f"{source}: {len(places) - len(kept)} messages are left out, as they are marked as "
+            "deleted: most were moved to another folder",
+            ReadingWarning,
+            stacklevel=2,
+        )
+    return kept
 
 
 def messages(path: str) -> Iterator[tuple[str, str, str | None]]:
@@ -99,7 +116,7 @@ def messages(path: str) -> Iterator[tuple[str, str, str | None]]:
     KeslerError
         If the file or a message cannot be read.
     """
-    for place in sorted(index(path), key=lambda each: each.offset):
+    for place in sorted(_without_deleted(index(path), "mail"), key=lambda each: each.offset):
         try:
             text = "\n".join(filter(None, message_texts(place.message())))
         except BadRow as fault:

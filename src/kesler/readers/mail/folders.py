@@ -15,6 +15,8 @@ INBOX = "INBOX"
 MAILDIR = {"cur", "new", "tmp"}
 MBOX_SUFFIXES = {".mbox", ".mbx"}
 MESSAGE_SUFFIXES = {".eml", ".emlx"}
+OF_KMAIL = re.compile(r"\.(.+)\.directory")
+"""The directory in which KMail keeps the folders within one."""
 INDEXES = (".msf", ".plist")
 SETTINGS = {"msgFilterRules.dat", "popstate.dat", "filterlog.html", "desktop.ini", "Thumbs.db"}
 """Files of programs beside mail, which hold no messages."""
@@ -53,23 +55,27 @@ def mailboxes(root: Path) -> Iterator[Mailbox]:
     for name, subdirectories, files in os.walk(root, onerror=_refuse):
         directory = Path(name)
         relative = directory.relative_to(root)
-        if _is_maildir(directory, subdirectories):
+        if _is_maildir(directory, subdirectories, files):
             parts = [directory / part for part in ("cur", "new") if part in subdirectories]
             subdirectories[:] = set(subdirectories) - MAILDIR
             folder = folder_at(relative)
             yield from (Mailbox(path, folder, False) for part in parts for path in part.iterdir())
-        elif directory != root and directory.name.startswith("."):
-            subdirectories.clear()
-        else:
+        elif not any(map(_is_hidden, relative.parts)):
             holds = _is_of_apple if any(map(is_apple, relative.parts)) else _is_mail
             paths = (directory / name for name in files if holds(name))
             yield from (_mailbox(path, root) for path in paths if path.is_file())
 
 
-def _is_maildir(directory: Path, subdirectories: list[str]) -> bool:
+def _is_maildir(directory: Path, subdirectories: list[str], files: list[str]) -> bool:
     """Return whether a directory is a Maildir, whose empty parts are not kept by all programs."""
-    others = {"tmp"} if not directory.name.startswith(".") else {"new"}
-    return "cur" in subdirectories or set(subdirectories) >= {"new", *others}
+    holds_new_alone = subdirectories == ["new"] and not files
+    is_known = directory.name.startswith(".") or "tmp" in subdirectories or holds_new_alone
+    return "cur" in subdirectories or ("new" in subdirectories and is_known)
+
+
+def _is_hidden(part: str) -> bool:
+    """Return whether a directory, if it is no Maildir, can hold nothing but such."""
+    return part.startswith(".") and not OF_KMAIL.fullmatch(part)
 
 
 def _is_mail(name: str) -> bool:
@@ -119,6 +125,7 @@ def is_apple(part: str) -> bool:
 
 def _name(part: str) -> str:
     """Return the name of a folder; a Maildir stores the folder Work/Old in .Work.Old."""
+    part = OF_KMAIL.sub(r"\1", part)
     if part.startswith("."):
         return decoded_name(part[1:].replace(".", "/"))
     return decoded_name(re.sub(r"(?i)\.(?:mbox|mbx|sbd)$", "", part))

@@ -14,13 +14,17 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from kesler.readers.mail.folders import Mailbox, mailboxes
-from kesler.readers.mail.labels import labels_of, system_of
+from kesler.readers.mail.labels import common_in, labels_of, system_of
 from kesler.readers.mail.mbox import END_OF_HEADERS, starts
 from kesler.readers.mail.outlook import OF_MESSAGE, as_sent
 from kesler.readers.reader import BadRow, readable
 
 SMALL = 1 << 16  # bytes; larger files are mapped to memory, which takes longer than reading these
 DATE = re.compile(rb"^date:(.*(?:\n[ \t].*)*)", re.IGNORECASE | re.MULTILINE)
+DELETED = re.compile(
+    rb"^x-mozilla-status:[ \t]*[\da-f]{3}[89a-f]|^x-status:[ \t]*[A-Z]*D", re.I | re.M
+)
+"""What Thunderbird (its flag 8) and mail servers write to a message that they will remove."""
 LENGTH = re.compile(rb"[ \t]*(\d{1,12})[ \t]*\r?\n")
 """The first line of a message of Apple Mail (.emlx): its length, as properties follow it."""
 
@@ -42,6 +46,8 @@ class Place(NamedTuple):
         The labels that the user has given it in Gmail, None if it is not of Gmail.
     of_system : tuple of str
         Its other labels in Gmail.
+    is_deleted : bool
+        Whether it is marked as deleted: often the copy of one that was moved elsewhere.
     """
 
     timestamp: int
@@ -51,6 +57,7 @@ class Place(NamedTuple):
     folder: str | None
     labels: tuple[str, ...] | None
     of_system: tuple[str, ...] = ()
+    is_deleted: bool = False
 
     @property
     def label(self) -> str | None:
@@ -92,22 +99,25 @@ def index(root: str) -> list[Place]:
         If a directory or a file cannot be read.
     """
     with readable(root, "mail", OSError):
-        places = (place for mailbox in mailboxes(Path(root)) for place in _places(mailbox))
-        return sorted(_with_parted_labels([*places]), key=lambda place: place[:4])
+        places = [place for mailbox in mailboxes(Path(root)) for place in _places(mailbox)]
+        return sorted(_with_parted_labels(places), key=lambda place: place[:4])
 
 
 def _with_parted_labels(places: list[Place]) -> list[Place]:
-    """Return places whose labels are the user's and the system's."""
+    """Return places whose labels are the user's, common ones last, and the system's."""
     if all(place.labels is None for place in places):
         return places
-    system = system_of(place.labels or () for place in places)
+    labels = [place.labels or () for place in places]
+    system = system_of(labels)
+    own = [tuple(label for label in each if not system.fullmatch(label)) for each in labels]
+    common = common_in(own)
 
-    def parted(place: Place) -> Place:
-        own = tuple(label for label in place.labels or () if not system.fullmatch(label))
-        others = tuple(label for label in place.labels or () if system.fullmatch(label))
-        return place if place.labels is None else place._replace(labels=own, of_system=others)
+    def parted(place: Place, own: tuple[str, ...]) -> Place:
+        others = tuple(label for label in place.labels or () if label not in own)
+        by_use = tuple(sorted(own, key=lambda label: label in common))
+        return place if place.labels is None else place._replace(labels=by_use, of_system=others)
 
-    return [*map(parted, places)]
+    return [*map(parted, places, own)]
 
 
 def _places(mailbox: Mailbox) -> Iterator[Place]:
@@ -119,7 +129,16 @@ def _places(mailbox: Mailbox) -> Iterator[Place]:
             for start, end in _spans(mailbox, content):
                 header = _header(content, start, end)
                 timestamp = _timestamp(header, undated=timestamp)
-                yield Place(timestamp, name, start, end - start, folder, labels_of(header))
+                deleted = _is_deleted(path.name, header)
+                found = labels_of(header)
+                yield Place(timestamp, name, start, end - start, folder, found, (), deleted)
+
+
+def _is_deleted(name: str, header: bytes) -> bool:
+    """Return whether a message is marked as deleted, in a Maildir by its name."""
+    if "T" in name.partition(":2,")[2]:
+        return True
+    return b"-Status:" in header and DELETED.search(header) is not None
 
 
 def _content(file: BinaryIO, n_bytes: int) -> AbstractContextManager[bytes | mmap]:
