@@ -126,6 +126,9 @@ BEFORE = {
     "a title": "Report of May 2024\n\n",
     "a title in a row": "Report of May 2024,,\n",
     "names and values": "Date:,2024-05-01\nUnit:,cm\n\n",
+    "names and values in rows": "Date:,2024-05-01,\nUnit:,cm,\n,,\n",
+    "a name and a value": "Unit:,cm\n\n",
+    "names and values alone": "Unit:,cm\nOwner:,Ann\n",
 }
 
 
@@ -138,8 +141,17 @@ def test_lines_before_the_header_are_left_out_and_told(tmp_path, plain, name):
     what = "1 line" if n_lines == 1 else f"{n_lines} lines"
     assert f"rows.csv has {what} before its table, left out, the first {first[0]!r}" in said
     assert "skip_lines=..." in said
-    if name != "names and values":  # which only the names of columns tell from a header
-        assert told(tmp_path, BEFORE[name] + written(), require_labels=False)[0] == plain
+    assert told(tmp_path, BEFORE[name] + written(), require_labels=False)[0] == plain
+
+
+def test_a_header_that_lacks_one_name_is_no_title(tmp_path):
+    """Neither as R writes one, without a name for those of rows, nor above empty cells."""
+    text = "size,kind\n" + "".join(f"{i},{i}.5,a\n" for i in range(9))
+    stream = open_stream(write(tmp_path, "rows.csv", text), skip_bad=True, require_labels=False)
+    with pytest.raises(KeslerError, match=r"holds no rows \(9 are bad\)"):
+        list(stream)
+    text = "size,kind,,\n" + "".join(f"{i},a,,\n" for i in range(9)) + "1,b,,\n"
+    assert len(rows_of(tmp_path, text)) == 10
 
 
 def test_lines_to_skip_can_be_said(tmp_path, plain):
@@ -152,9 +164,23 @@ def test_lines_to_skip_can_be_said(tmp_path, plain):
         rows_of(tmp_path, written(), skip_lines=100)
 
 
-def test_a_header_may_begin_with_a_hash(tmp_path):
-    rows = rows_of(tmp_path, written(header=["#size", "note", "kind"]))
-    assert rows[1][1]["#size"] == 7.5 and len(rows) == 60
+@pytest.mark.parametrize("sign", ["#", "# ", "##"])
+@pytest.mark.parametrize("before", ["", "# made by a lab tool, v2\n", "# units: cm\n\n"])
+def test_a_header_behind_the_sign_of_comments_has_names_without_it(tmp_path, plain, sign, before):
+    path = write(tmp_path, "rows.csv", before + sign + written())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReadingWarning)  # of the lines before it
+        assert read(path, label="kind") == plain
+        (block,) = open_stream(path, as_table=True, require_labels=False)
+    assert [*block.rows.columns] == HEADER
+
+
+def test_a_comment_above_the_header_of_words_is_a_comment(tmp_path):
+    text = "# animal, noun\ntown,kind\n" + "Bonn,a\nRome,b\n" * 9
+    rows, said = told(tmp_path, text, label=None, require_labels=False)
+    assert rows[0][1] == {"town=Bonn": 1.0, "kind=a": 1.0} and "'# animal, noun'" in said
+    sign_alone = "#,size,kind\n1,2,a\n2,3,b\n"
+    assert rows_of(tmp_path, sign_alone)[0] == ("a", {"#": 1.0, "size": 2.0})
 
 
 def test_a_first_row_that_is_too_long_is_no_title(tmp_path):
@@ -176,6 +202,25 @@ def test_columns_without_a_header_are_named_by_their_numbers(tmp_path):
     assert told_rows == rows and "without a header, whose columns have the names 1 to 3" in said
     with pytest.raises(KeslerError, match="has no column '3'"):
         rows_of(tmp_path, text, label="3", header=True)
+
+
+def test_cells_of_rows_are_no_names_of_columns(tmp_path):
+    """Wherever a cell holds the number that names the column of labels."""
+    rows = [[f"ripe, no {i}", str(i % 9), KINDS[i % 3]] for i in range(60)]
+    plain = rows_of(tmp_path, written(rows, ["1", "2", "3"]), label="3")
+    for first in range(9):
+        text = written(rows[first + 1 :], rows[first])
+        found, said = told(tmp_path, text, label="3")
+        assert found == plain[first:] and "without a header" in said
+
+
+def test_numbers_above_numbers_are_names_if_one_is_a_word(tmp_path):
+    text = "size,3,kind\n" + "".join(f"{i},{i % 4},{KINDS[i % 3]}\n" for i in range(20))
+    found = rows_of(tmp_path, text, label="3")
+    assert [label for label, _ in found] == [str(i % 4) for i in range(20)]
+    words = "town,kind\n" + "Bonn,a\nRome,b\n" * 9
+    with pytest.raises(KeslerError, match=r"no column '2': .* by their numbers with header=False$"):
+        rows_of(tmp_path, words, label="2")
 
 
 def test_a_header_of_numbers_is_a_header(tmp_path):

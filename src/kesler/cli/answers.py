@@ -114,8 +114,8 @@ def record_of(answer: Answer, options: Namespace) -> dict[str, Any]:
         record |= {"path": answer.origin.place} if isinstance(answer.origin.place, str) else {}
         record["row"] = answer.origin.number
     record["label"] = answer.label
-    if answer.confidence is not None:
-        record["confidence"] = round(answer.confidence, 6)
+    if options.assessed:
+        record["confidence"] = answer.confidence and round(answer.confidence, 6)
     if options.coverage is not None:
         members = answer.members
         record["set"] = members and [label for label in members if label is not NEW]
@@ -145,6 +145,7 @@ def _json_file(file: Any, options: Namespace, classes: npt.NDArray[Any]) -> Iter
 def _csv_file(file: Any, options: Namespace, classes: npt.NDArray[Any]) -> Iterator[Write]:
     text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
     table = csv.writer(text, lineterminator="\n")
+    quoted = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
     columns = list[str]()
 
     def write(answers: Sequence[Answer]) -> None:
@@ -152,7 +153,11 @@ def _csv_file(file: Any, options: Namespace, classes: npt.NDArray[Any]) -> Itera
         if records and not columns:
             columns.extend(_columns(records))
             table.writerow(columns)
-        table.writerows([csv_cell(record.get(name)) for name in columns] for record in records)
+        for record in records:
+            cells = [csv_cell(record.get(name)) for name in columns]
+            # A return alone ends a row for many readers, but not for this writer.
+            is_plain = not any(isinstance(cell, str) and "\r" in cell for cell in cells)
+            (table if is_plain else quoted).writerow(cells)
 
     yield write
     text.detach()

@@ -158,7 +158,7 @@ def _first_rows(options: Namespace, how: dict[str, Any]) -> Any:
     """Return the first rows of a file as a table; None if its format has no columns."""
     if not has_columns(options.input, options.format, options.encoding):
         return None
-    given = {**how, "as_table": True, "block_rows": N_ROWS, "require_labels": False}
+    given = {**how, "as_table": True, "block_rows": N_ROWS}
     try:
         first = next(iter(open_stream(options.input, skip_bad=True, **given)), None)
     except KeslerError:  # raised again when the rows are learnt, with their numbers

@@ -14,7 +14,7 @@ from kesler.cli.files import require_distinct, require_writable
 from kesler.cli.methods import loaded
 from kesler.cli.model_input import blocks_for, opened_for, report_misfits
 from kesler.data.rows import Rows
-from kesler.online.blocks import assess_rows, estimates, score_rows, sets_of
+from kesler.online.blocks import assess_rows, estimates, readable_rows, score_rows, sets_of
 from kesler.online.classifier import OnlineClassifier
 from kesler.readers.stream import Block
 
@@ -27,6 +27,8 @@ def run(options: Namespace) -> None:
     model = loaded(options.model)
     has_origins = options.skip_bad or options.id is not None or options.output is not None
     stream = opened_for(model, options, require_labels=False, id=options.id, origins=has_origins)
+    is_sure = options.min_confidence is not None or options.coverage is not None
+    options.assessed = is_sure or (options.output is not None and estimates(model))
     n_before = 0  # the number of the last row that was written
     with writing(options, model.classes_by_code_) as write:
         for block in blocks_for(model, stream, options):
@@ -39,15 +41,15 @@ def run(options: Namespace) -> None:
 
 
 def _answers(model: OnlineClassifier, block: Block, options: Namespace) -> Iterator[Answer]:
-    rankings = _rankings(model, block.rows, options)
+    rows = readable_rows(model, block.rows)
+    rankings = _rankings(model, rows, options)
     origins: Sequence[Any] = [None] * len(block) if block.origins is None else block.origins
-    is_sure = options.min_confidence is not None or options.coverage is not None
-    if not is_sure and (options.output is None or not estimates(model)):
-        labels = _labels(model, block.rows, rankings)
+    if not options.assessed:
+        labels = _labels(model, rows, rankings)
         for label, ranking, origin in zip(labels, rankings, origins, strict=True):
             yield Answer(label, ranking, origin=origin)
         return
-    said, least = assess_rows(model, block.rows), options.min_confidence or 0.0
+    said, least = assess_rows(model, rows), options.min_confidence or 0.0
     sets: list[Any] = [None] * len(block)
     if options.coverage is not None:
         sets = sets_of(model, said, options.coverage)
@@ -62,7 +64,7 @@ def _labels(model: OnlineClassifier, rows: Rows, rankings: list[Ranking]) -> lis
     """Return the predicted labels: those of the highest scores, or the medians of ranks."""
     if model.answer.kind != "rank":
         return [ranking[0][0] for ranking in rankings]
-    codes = model._fitted().predict(model._input.readable(model, rows))
+    codes = model._fitted().predict(rows)
     labels: list[Any] = model.classes_by_code_[codes].tolist()
     return labels
 

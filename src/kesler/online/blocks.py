@@ -16,6 +16,7 @@ from kesler.online.training import names_of_learnt_rows
 from kesler.online.uncertain import estimating, sets
 
 if TYPE_CHECKING:
+    from kesler.data.rows import Rows
     from kesler.learner.explanations import Explanation
     from kesler.online.model import Model
 
@@ -58,9 +59,14 @@ def learn_rows(
     return trials.predictions, answer.codes_of(trials, labels, weights)
 
 
-def score_rows(model: Model, rows: Any) -> npt.NDArray[np.float32]:
+def readable_rows(model: Model, rows: Any) -> Rows:
+    """Return rows of numbers, or the raw cells of a table, as a model scores them."""
+    return model._input.readable(model, rows)
+
+
+def score_rows(model: Model, rows: Rows) -> npt.NDArray[np.float32]:
     """Return the score of each class for each row, classes in the order of `classes_by_code_`."""
-    return model._fitted().scores(model._input.readable(model, rows))
+    return model._fitted().scores(rows)
 
 
 def estimates(model: Model) -> bool:
@@ -68,9 +74,9 @@ def estimates(model: Model) -> bool:
     return model._fitted().uncertainty is not None
 
 
-def assess_rows(model: Model, rows: Any) -> Assessment:
+def assess_rows(model: Model, rows: Rows) -> Assessment:
     """Return what is said of the uncertainty of rows."""
-    return estimating(model).assess(model._input.readable(model, rows))
+    return estimating(model).assess(rows)
 
 
 def sets_of(model: Model, said: Assessment, coverage: float) -> list[list[Any]]:
@@ -84,7 +90,7 @@ def explain_rows(
     """Yield the explanation of each row; `label`, `rival` and `n` are those of `explain_one`."""
     from kesler.online.explaining import explained, names_of_model
 
-    learner, found = model._fitted(), model._input.readable(model, rows)
+    learner, found = model._fitted(), readable_rows(model, rows)
     name_of = names_of_model(model._input)
     for i in range(len(found)):
         with learner.lock:

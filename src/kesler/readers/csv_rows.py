@@ -70,9 +70,9 @@ class CsvRows(Iterator[tuple[int, Row]]):
         return bool(self._again)
 
     def __next__(self) -> tuple[int, Row]:
-        """Return the next row that is not empty."""
+        """Return the next row that is not empty, nor one cell of white space without quotes."""
         row: Row = []
-        while not row:
+        while not isinstance(row, csv.Error) and (not row or (len(row) == 1 and row[0].isspace())):
             self._taken.clear()
             self._n_taken = 0
             row = self._row()

@@ -22,6 +22,7 @@ from kesler.readers.dialects import (
     is_before_table,
     is_separator_line,
     n_filled,
+    without_sign,
 )
 from kesler.readers.features import Names
 from kesler.readers.lines import Lines, Text, require_text
@@ -204,16 +205,19 @@ class Table:
         """Return what can be done if the header does not name a column."""
         if len(self.header) == 1:
             return "; if these are several cells, say what is between them with delimiter=..."
-        is_header = all(parse_number(name) is None for name in self.header)
+        is_number = self._label is not None and self._label.isdecimal()
+        is_header = all(parse_number(name) is None for name in self.header) and not (
+            is_number and int(self._label or "0") <= len(self.header)
+        )
         return "" if is_header or self.dialect.header is False else by_number
 
     def _columns(self, numbered: Iterator[tuple[int, bytes]], sample: list[list[str]]) -> list[str]:
         """Return the names of the columns, read if there is a header."""
-        if sample and (self.dialect.header is False or self._begins_with_data(sample[0])):
+        if sample and (self.dialect.header is False or self._begins_with_data(sample)):
             return [str(number) for number in range(1, max(map(n_filled, sample)) + 1)]
         for line, row in CsvRows(numbered, self.dialect.reader):
             try:
-                header = [cell.strip() for cell in _cells(row)]
+                header = without_sign(_cells(row))
             except BadRow as fault:
                 raise KeslerError(
                     f"{self._source}, line {line}: {fault}; mend it, for it names the columns"
@@ -221,10 +225,12 @@ class Table:
             return header[: max(n_filled(each[: len(header)]) for each in [header, *sample])]
         raise KeslerError(f"{self._source} is empty: its first line should name the columns")
 
-    def _begins_with_data(self, first: Sequence[str]) -> bool:
+    def _begins_with_data(self, sample: Sequence[Sequence[str]]) -> bool:
         """Return whether the label is named by a number, and the first row is one of numbers."""
-        label = self._label
-        if self.dialect.header or label is None or not label.isdecimal() or label in first:
+        label, first = self._label, sample[0]
+        if self.dialect.header or label is None or not label.isdecimal():
+            return False
+        if label in first and _names_columns(first, sample[1:]):
             return False
         has_numbers = any(parse_number(cell) is not None for cell in first)
         if has_numbers:
@@ -296,6 +302,19 @@ def _ahead(lines: Lines, fields: Fields) -> list[bytes]:
     while len(held := lines.ahead(n_lines)) == n_lines and is_before_table(held[-1]):
         n_lines += 1
     return held
+
+
+def _names_columns(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
+    """Return whether a row with numbers is a header: it counts columns, or is above numbers."""
+    if not rest:
+        return True
+    numbers = [cell.strip() for cell in first if parse_number(cell) is not None]
+    if numbers in [[str(i + start) for i in range(len(numbers))] for start in (0, 1)]:
+        return True
+    return any(
+        parse_number(cell) is None and all(parse_number(each) is not None for each in column)
+        for cell, *column in zip(first, *rest, strict=False)
+    )
 
 
 def _tell_skipped(source: str, lines: list[bytes]) -> None:

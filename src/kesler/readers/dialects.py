@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kesler.errors import KeslerError
 from kesler.readers.csv_rows import CsvRows, Row
+from kesler.readers.reader import parse_number
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
@@ -103,8 +104,10 @@ def found_in(given: Dialect, lines: Sequence[bytes], columns: Collection[str]) -
     lines : sequence of bytes
         The first lines.
     columns : collection of str
-        The columns that the header names, as far as they are known.
+        The columns that the header names, as far as they are known. Numbers do not count, as cells
+        of rows may hold them, and columns without a header are named so.
     """
+    columns = [name for name in columns if not name.isdecimal()]
     at = next((i for i, line in enumerate(lines) if line.strip()), 0)
     begin = given.skip_lines or 0
     if lines and given.skip_lines is None and (named := _separator(lines[at])):
@@ -113,6 +116,18 @@ def found_in(given: Dialect, lines: Sequence[bytes], columns: Collection[str]) -
     text = b"".join(line for _, line in numbered).decode(errors="replace")
     trials = [_tried(each, numbered, columns) for each in _candidates(given, text)]
     return max(trials, key=lambda trial: trial.score).dialect
+
+
+def without_sign(header: Sequence[str]) -> list[str]:
+    """Return the names of a header, of which the first may stand behind the sign of a comment.
+
+    Examples
+    --------
+    >>> without_sign(["# size", "kind"]), without_sign(["#", "kind"])
+    (['size', 'kind'], ['#', 'kind'])
+    """
+    names = [cell.strip() for cell in header]
+    return [names[0].lstrip("#").strip() or names[0], *names[1:]]
 
 
 def _candidates(given: Dialect, text: str) -> Iterator[Dialect]:
@@ -164,17 +179,48 @@ def _header(rows: Sequence[tuple[int, Row]], columns: Collection[str]) -> int:
     named = next((i for i, (_, row) in enumerate(rows) if _names(row, columns)), None)
     if named is not None:
         return named
-    widths = Counter(len(row) for _, row in rows if isinstance(row, list))
-    usual = max(widths, key=lambda width: (widths[width], width), default=1)
-    return next((i for i, (_, row) in enumerate(rows) if not _is_before(row, usual)), 0)
+    cells = [(number, row) for number, row in rows if isinstance(row, list)]
+    usual = _most_common(len(row) for _, row in cells)
+    usually_filled = _most_common(n_filled(row) for _, row in cells)
+    n_before = 0
+    while n_before < len(rows) and _is_before(rows, n_before, usual, usually_filled):
+        n_before += 1
+    return n_before if n_before < len(rows) else 0
 
 
-def _is_before(row: Row, usual: int) -> bool:
+def _most_common(numbers: Iterable[int]) -> int:
+    """Return the most common number, the largest if there are several."""
+    counted = Counter(numbers)
+    return max(counted, key=lambda number: (counted[number], number), default=1)
+
+
+def _is_before(rows: Sequence[tuple[int, Row]], at: int, usual: int, usually_filled: int) -> bool:
     """Return whether a row can't be the header of a table with the usual number of cells."""
+    number, row = rows[at]
     if isinstance(row, csv.Error):
         return False
-    is_comment = row[0].startswith("#") and (row[0][1:2].isspace() or len(row) != usual)
-    return is_comment or (usual > 1 and sum(map(bool, row)) < 2)
+    after, following = rows[at + 1] if at + 1 < len(rows) else (number + 1, row)
+    if row[0].startswith("#") and (row[0][1:2].isspace() or len(row) != usual):
+        return len(row) != usual or not _is_header_of(row, following)
+    if usual > 1 and sum(map(bool, row)) < 2:
+        return True
+    # Beside an empty line or another short row, a short row is no header that lacks a name.
+    neighbours = [each for _, each in (*rows[max(at - 1, 0) : at], *rows[at + 1 : at + 2])]
+    is_apart = after > number + 1 or any(_is_short(each, usually_filled) for each in neighbours)
+    return _is_short(row, usually_filled) and is_apart
+
+
+def _is_short(row: Row, usually_filled: int) -> bool:
+    """Return whether a row has several cells, but fewer than is usual."""
+    return isinstance(row, list) and 1 < n_filled(row) < usually_filled
+
+
+def _is_header_of(row: Sequence[str], following: Row) -> bool:
+    """Return whether a comment names the columns of numbers below it."""
+    if isinstance(following, csv.Error) or len(row) == 1:
+        return False
+    n_numbers = [sum(parse_number(cell) is not None for cell in each) for each in (row, following)]
+    return n_numbers[0] == 0 < n_numbers[1] and len({*row}) == len(row) and all(row)
 
 
 def is_separator_line(line: bytes) -> bool:
@@ -199,7 +245,7 @@ def _separator(line: bytes) -> str | None:
 
 
 def _names(row: Row, columns: Collection[str]) -> bool:
-    cells = {cell.strip() for cell in row} if isinstance(row, list) else set()
+    cells = {*without_sign(row)} if isinstance(row, list) else set()
     return bool(columns) and cells.issuperset(columns)
 
 
