@@ -63,9 +63,9 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
 
     Without options of columns, a file is a table if one of its first rows holds a text of several
     words, a date, a list, an identifier or a number in another notation than 1234.5: as a category,
-    each of these would be new in most rows. It is also a table if all cells are numbers and
-    some are empty, or if JSON holds the same numbers in each row. Columns of texts are a table,
-    unless JSON has one of long texts.
+    each of these would be new in most rows. It is also a table if there are numbers beside
+    categories or numbers with gaps, or if JSON holds the same numbers in each row. Columns of texts
+    are a table, unless JSON has one of long texts.
     """
     found = reading(options)
     if "as_table" in found:
@@ -116,10 +116,16 @@ def can_be_read_again(source: str) -> bool:
 
 
 def _is_measured(schema: Schema, rows: Any, *, of_json: bool) -> bool:
-    """Return whether rows are measurements that are dense only if they are read as a table."""
+    """Return whether rows hold measurements that only a table gives their scale.
+
+    These are numbers beside categories, numbers with gaps, and in JSON numbers that the objects
+    have in common.
+    """
+    numbers = {each.name: rows.columns[each.name] for each in schema.of_kind("number")}
     if of_json:
-        return are_measurements(rows.columns)
-    return any(None in rows.columns[name] for name in schema.measurements)
+        return are_measurements(numbers)
+    has_others = len(numbers) < len(schema.learnt)
+    return bool(numbers) and (has_others or any(None in cells for cells in numbers.values()))
 
 
 def _is_not_one_hot(column: Column, cells: list[Any]) -> bool:

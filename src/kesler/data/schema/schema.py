@@ -308,11 +308,15 @@ another kind, name it: columns={'zip': 'category'}"]
         return [column.name for column in self.columns]
 
     @property
+    def learnt(self) -> list[Column]:
+        """The columns that are learnt."""
+        return [column for column in self.columns if column.kind not in NOT_LEARNT]
+
+    @property
     def measurements(self) -> list[str]:
         """The names of the columns if all that are learnt are numbers, else none."""
-        learnt = [column for column in self.columns if column.kind not in NOT_LEARNT]
-        are_numbers = all(column.kind == "number" for column in learnt)
-        return [column.name for column in learnt] if are_numbers else []
+        are_numbers = all(column.kind == "number" for column in self.learnt)
+        return [column.name for column in self.learnt] if are_numbers else []
 
     def of_kind(self, kind: str) -> list[Column]:
         """Return the columns of a kind."""
