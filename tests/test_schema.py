@@ -186,9 +186,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("texts", [NAMES, [f"{'Van ' * (i % 2)}{a}" for i, a in enumerate(NAMES)]])
-def test_names_have_runs_of_characters_if_they_are_named_or_the_only_column(
-    texts: list[str],
-) -> None:
+def test_names_have_runs_of_characters(texts: list[str]) -> None:
     (alone,) = infer({"name": texts}, {})
     assert (alone.kind, alone.options) == ("text", {"ngrams": 1, "chars": (1, 4)})
     sizes = [*range(3, 3 + len(texts))]
@@ -197,7 +195,18 @@ def test_names_have_runs_of_characters_if_they_are_named_or_the_only_column(
         found = infer({"size": sizes, "name": texts}, kinds)["name"]
         assert found.options == {"ngrams": 1, "chars": (1, 4)}
     beside = infer({"size": [n * n for n in sizes], "name": texts}, {})["name"]
-    assert not beside.options and beside.kind in ("text", "category")
+    are_several = any(" " in text for text in texts)  # as in the names of streets
+    assert (beside.kind, beside.options) == ("text", {} if are_several else alone.options)
+    again = infer({"size": [n * n for n in sizes], "name": texts[:6] * 2}, {})["name"]
+    assert again.kind == "category" or are_several
+
+
+def test_texts_of_scripts_without_spaces_are_texts_beside_others() -> None:
+    texts = [f"订单{1000 + i * i}，我想退款因为商品有问题" for i in range(50)]
+    cities = [f"{a}{b}" for a in "北东南西上" for b in "京海州"]
+    numbers = [i * i for i in range(50)]
+    found = infer({"n": numbers, "text": texts, "city": (cities * 4)[:50]}, {})
+    assert [column.kind for column in found] == ["number", "text", "category"]
 
 
 def test_codes_that_are_the_only_column_are_texts() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -16,6 +16,9 @@ questions of 40 to 60 characters, and harmed on two sets of texts of 58 and 77 w
 
 RUN_LENGTH = 4
 """The length of the runs of characters."""
+
+CHARACTERS_OF_WORD = 3.0
+"""The characters that count as a word in scripts without spaces."""
 
 GRAMS = 3
 """The most characters in a run that stands for words in scripts without spaces."""
@@ -51,8 +54,9 @@ NOT_PLAIN = re.compile(
 APOSTROPHE = re.compile(r"[’ʼ](?<=\S.)(?=\w)")
 
 
-FIRST_UNSPACED = "\u0e00"
-"""Scripts without spaces begin here, with Thai."""
+FIRST_CUT, FIRST_UNSPACED = "\u0590", "\u0e00"
+"""Words that may have other tokens beside themselves begin here, with Hebrew; scripts without
+spaces, with Thai."""
 
 
 class Patterns(NamedTuple):
@@ -60,6 +64,8 @@ class Patterns(NamedTuple):
 
     word: Any
     unspaced: Any
+    syllabic: Any
+    vowels: Any
     invisible: Any
     cluster: Any
 
@@ -76,12 +82,15 @@ def patterns() -> Patterns:
     # Punctuation between two letters (UAX 29), as in col·lecció and צה״ל.
     joint = r"[·׳״](?=\p{L})|(?<=[\p{Hebrew}\p{M}])\"(?=\p{Hebrew})"
     symbol = r"[[\p{So}\p{Extended_Pictographic}]--[\x00-\xff\ufffc\ufffd]]"
-    picture = rf"{symbol}[\p{{M}}\p{{Emoji_Modifier}}]*"
+    picture = rf"{symbol}[\p{{M}}\p{{Emoji_Modifier}}\U000e0020-\U000e007f]*"
     flag = r"[\U0001f1e6-\U0001f1ff]{2}"
     found = (
         rf"{run}(?:(?:{joint}){run})*{ENDS}|{unspaced}(?:{unspaced}|{mark})*"
         rf"|(?!\s)(?:{flag}|{picture}(?:\u200d{picture})*|{SIGN})",
         unspaced,
+        r"[\p{Hangul}\p{Ethiopic}\p{Cherokee}]",
+        # Vowels of Arabic and Hebrew.
+        r"[\u0640\u064b-\u0652\u0670\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]",
         # Soft hyphens, marks of direction, selectors of variants.
         r"[\xad\u061c\u180e\u200e\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]",
         r"\X",
@@ -140,12 +149,27 @@ def units(text: str) -> list[str]:
     return word.findall(line) or line.split()
 
 
+def n_words(found: Sequence[str]) -> float:
+    """Return the number of words of units; of scripts without spaces, 3 characters count as one.
+
+    Examples
+    --------
+    >>> round(n_words(units("我想退款 now")), 1), n_words(units("北京"))
+    (2.3, 1.0)
+    """
+    if max(found, default="") < FIRST_UNSPACED:
+        return len(found)
+    return sum(max(1.0, len(letters_of(unit)) / CHARACTERS_OF_WORD) for unit in found)
+
+
 def tokenize(text: str) -> list[str]:
     """Split a text into tokens: words of any script without case, emoji and signs.
 
     Words are runs of letters, marks, digits and apostrophes. Where a script has no spaces between
     words (Chinese, Japanese, Thai, Khmer, Burmese, Lao), tokens are its characters and the runs of
-    2 and 3 characters. Punctuation marks are no tokens, unless a text has nothing else.
+    2 and 3 characters. Words of syllables (Korean, Amharic, Cherokee) are tokens with their pairs
+    of syllables, and words with Arabic or Hebrew vowels with the same words without them.
+    Punctuation marks are no tokens, unless a text has nothing else.
 
     Examples
     --------
@@ -155,28 +179,43 @@ def tokenize(text: str) -> list[str]:
     ['ärger', 'c++', '👍🏽', '???']
     >>> tokenize("退款吗")
     ['退', '款', '吗', '退款', '款吗', '退款吗']
+    >>> tokenize("카드를")
+    ['카드를', '카드', '드를']
     """
     found = units(text)
     return found if text.isascii() else _tokens_of(found)
 
 
 def _tokens_of(found: list[str]) -> list[str]:
-    """Return the tokens of units: those of scripts without spaces are cut."""
-    if max(found, default="") < FIRST_UNSPACED:
+    """Return the tokens of units: those of some scripts are cut."""
+    if max(found, default="") < FIRST_CUT:
         return found
     return [token for unit in found for token in _cut(unit)]
 
 
 def _cut(unit: str) -> Iterable[str]:
-    """Return a word, or the characters of a run of them and the runs of up to `GRAMS`."""
-    if not patterns().unspaced.match(unit):
-        return (unit,)
-    letters = patterns().cluster.findall(unit)
-    return (
-        "".join(letters[i : i + n])
-        for n in range(1, GRAMS + 1)
-        for i in range(len(letters) - n + 1)
-    )
+    """Return a word, or the characters of a run of them and the runs of up to `GRAMS`.
+
+    A word in letters of a syllable each also has its pairs of letters, which its stem and its
+    endings have in common with other words; a word with vowels that most texts leave out, the word
+    without them.
+    """
+    letters = letters_of(unit)
+    if letters:
+        return _runs(letters, range(1, GRAMS + 1))
+    if len(unit) > 2 and patterns().syllabic.match(unit):
+        return (unit, *_runs(patterns().cluster.findall(unit), (2,)))
+    without_vowels = patterns().vowels.sub("", unit)
+    return (unit, without_vowels) if without_vowels != unit else (unit,)
+
+
+def _runs(letters: Sequence[str], lengths: Iterable[int]) -> Iterable[str]:
+    return ("".join(letters[i : i + n]) for n in lengths for i in range(len(letters) - n + 1))
+
+
+def letters_of(unit: str) -> list[str]:
+    """Return the characters of a run of a script without spaces; nothing of another word."""
+    return patterns().cluster.findall(unit) if patterns().unspaced.match(unit) else []
 
 
 def presence(texts: Iterable[str]) -> dict[str, float]:

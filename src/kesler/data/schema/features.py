@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from kesler.data.schema.entries import Coder, Doubles, Entries, Grid, Part, Parts, scale_to
 from kesler.data.schema.kinds import KINDS, Options
-from kesler.data.schema.schema import Schema
+from kesler.data.schema.schema import Column, Schema
 from kesler.data.schema.terms import entries_of_texts
 from kesler.data.schema.values import Values
 from kesler.data.texts import tokenize
@@ -114,9 +114,14 @@ def paired_columns(schema: Schema) -> list[str]:
     >>> paired_columns(Schema((Column("a", "category"), Column("b", "category"))))
     ['a', 'b']
     """
-    if any(column.kind in UNPAIRED for column in schema.columns):
+    if any(column.kind in UNPAIRED and not _are_names(column) for column in schema.columns):
         return []
     return [each.name for each in schema.columns if each.kind == "category"][:MOST_PAIRED]
+
+
+def _are_names(column: Column) -> bool:
+    """Return whether a column of texts has names, beside which pairs of categories are learnt."""
+    return column.kind == "text" and column.options.get("ngrams") == 1
 
 
 def _entries_of_pairs(names: Sequence[str], values: Values, length: float | None) -> list[Entries]:

@@ -20,7 +20,7 @@ from kesler.data.schema.dates import tidy
 from kesler.data.schema.kinds import Options, category_of, number_of
 from kesler.data.schema.numerals import DECIMALS, Notation, closest_notation, notation
 from kesler.data.schema.schema import NOT_LEARNT, OTHERS, Column, Reading, Schema, named_column
-from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, tokenize, units
+from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, n_words, tokenize, units
 
 N_ROWS = 50
 """The number of rows from which kinds are inferred."""
@@ -216,12 +216,8 @@ def _names_id(name: str) -> bool:
 
 
 def _of_texts(name: str, texts: list[str], *, alone: bool) -> tuple[str, dict[str, Any], str]:
-    """Return the kind of a column of texts.
-
-    If there is nothing else to learn from, names that differ are texts, for their parts.
-    """
-    n_words = [len(units(text)) for text in texts]
-    mean, n_different = sum(n_words) / len(texts), len(set(texts))
+    """Return the kind of a column of texts; names that differ are texts, for their parts."""
+    mean, n_different = sum(n_words(units(text)) for text in texts) / len(texts), len(set(texts))
     share = n_different / len(texts)
     why = f"{n_different} different in {len(texts)}, {mean:.1f} words on average"
     differ = len(texts) >= MANY and share >= NEARLY_UNIQUE
@@ -232,8 +228,9 @@ def _of_texts(name: str, texts: list[str], *, alone: bool) -> tuple[str, dict[st
     if differ and (codes or _names_id(name)):
         return "identifier", {}, f"codes, {why}; ignored"
     several = mean >= (1.5 if len(texts) >= MANY else 2.0)
-    if share > 0.5 and several:
-        return "text", _options_of(texts, alone=alone), why
+    are_names = differ and of_letters and not several
+    if are_names or (share > 0.5 and several):
+        return "text", _options_of(texts, alone=alone or are_names), why
     return "category", {}, why
 
 
@@ -252,12 +249,15 @@ def _options_of(texts: list[str], *, alone: bool = False) -> dict[str, Any]:
     """
     if alone and len(texts) > 1 and sum(len(tokenize(t)) for t in texts) < NAMES * len(texts):
         return {"ngrams": 1, "chars": PARTS}
-    n_words, n_characters = sum(len(units(t)) for t in texts), sum(map(len, texts))
+    n_units, n_characters = sum(len(units(t)) for t in texts), sum(map(len, texts))
     is_short = len(texts) > 1 and n_characters <= SHORT_TEXT * len(texts)
-    is_sentence = n_words >= FEW_WORDS * len(texts) or n_characters > UNSPACED * n_words
+    is_sentence = n_units >= FEW_WORDS * len(texts) or n_characters > UNSPACED * n_units
     return {"ngrams": 2, "chars": (RUN_LENGTH, RUN_LENGTH)} if is_short and is_sentence else {}
 
 
 def _is_code(text: str) -> bool:
     """Return whether a text is one word with a digit in it, or a long one."""
-    return not any(map(str.isspace, text)) and (len(text) > 20 or any(map(str.isdigit, text)))
+    if any(map(str.isspace, text)) or not (len(text) > 20 or any(map(str.isdigit, text))):
+        return False
+    found = units(text)
+    return n_words(found) <= len(found)  # no run of a script without spaces is long
