@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from kesler import OnlineClassifier, load
 from kesler.cli import main, spoken
+from kesler.data.schema.inference import infer
 from kesler.errors import KeslerError, MismatchWarning
 from kesler.readers import open_stream
 
@@ -178,6 +180,64 @@ def test_columns_beside_texts_are_listed(run: Any) -> None:
     Path("notes.jsonl").write_text("\n".join(lines))
     code, out, _ = run("learn", "notes.jsonl", "--text", "text", "--model", "b.kesler")
     assert code == 0 and "left out beside the texts: 'size'" in out
+
+
+# ---- odd cells among the first ----
+
+ODD_NUMBERS = ["abc", "#REF!", ">5000", "12.5*", "unbekannt", "5 approx", "12O5", "see note", "7-9"]
+ODD_DATES = ["offen", "2024-02-30", "31.12.", "Q1 2024", "1", "tomorrow at noon"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("first", [12, 50])
+@pytest.mark.parametrize("odd", ODD_NUMBERS)
+def test_one_odd_cell_among_the_first_does_not_change_the_kind(
+    odd: str, first: int, named: bool
+) -> None:
+    cells = [f"{(i * 7919) % 9000 + 0.25}" for i in range(first)]
+    cells[first // 2] = odd
+    model = OnlineClassifier(columns={"x": "number"} if named else {})
+    with pytest.warns(
+        MismatchWarning, match=re.escape(f"row {first // 2}, column 'x' holds '{odd}'")
+    ):
+        model.fit([{"x": cell} for cell in cells], ["a", "b"] * (first // 2))
+    column = model.schema_["x"]
+    assert (column.kind, dict(column.options)) == ("number", {})
+    assert column.counted_misfits == f"1 of {first} cells was no number, missing: '{odd}'"
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y %H:%M", "%Y%m%d"])
+@pytest.mark.parametrize("odd", ODD_DATES)
+@pytest.mark.parametrize("at", [0, 7])
+def test_one_odd_cell_among_the_first_dates_does_not_change_the_kind(
+    odd: str, form: str, at: int
+) -> None:
+    moments = [datetime(2024, 1, 1) + timedelta(days=5 * i, hours=i % 24) for i in range(40)]
+    cells = [f"{moment:{form}}" for moment in moments]
+    cells[at] = odd
+    model = OnlineClassifier(columns={})
+    with pytest.warns(MismatchWarning, match=re.escape(f"column 'x' holds '{odd}'")):
+        model.fit([{"x": cell} for cell in cells], ["a", "b"] * 20)
+    column = model.schema_["x"]
+    assert (column.kind, column.n_misfits) == ("date", 1)
+    whole = OnlineClassifier(columns={}).fit([{"x": f"{m:{form}}"} for m in moments], ["a"] * 40)
+    assert column.options == whole.schema_["x"].options
+
+
+def test_more_odd_cells_than_one_in_ten_change_the_kind() -> None:
+    for n_odd, kind in ((5, "number"), (6, "identifier")):
+        cells = [f"n{i}" if i < n_odd else f"{i}.5" for i in range(50)]
+        assert infer({"x": cells}, {})["x"].kind == kind
+    assert infer({"x": ["abc", *map(str, range(8))]}, {})["x"].kind != "number"
+    mixed = [datetime(2024, 1, 1) + timedelta(days=i) for i in range(20)]
+    assert infer({"x": [*mixed, "open"]}, {})["x"].kind == "date"
+
+
+def test_two_cells_of_a_unit_are_a_unit() -> None:
+    cells = [f"{i}.5" for i in range(20)]
+    assert infer({"x": [*cells, "4 mg", "5 mg"]}, {})["x"].options == {"unit": "mg"}
+    assert infer({"x": [*cells, "4 mg"]}, {})["x"].options == {}
+    assert infer({"x": ["4 mg"]}, {})["x"].options == {"unit": "mg"}
 
 
 # ---- options -----------------------------------------------------------------------------------

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from itertools import pairwise
@@ -15,6 +17,8 @@ from kesler.data.schema.languages import ENGLISH, languages_in
 Options = Mapping[str, Any]
 
 _OF_ISO = re.compile(r"\d{4}-(?:\d\d-\d\d|W\d\d)(?!\d)")
+_SHAPE = re.compile(r"\d+|[^\W\d_]+")
+_YEAR = re.compile(r"\d\d")
 _DAY = re.compile(r"\d{8}")
 _EPOCH = re.compile(r"-?\d{9,19}(?:\.\d+)?")
 _BETWEEN_NUMBERS = re.compile(r"[\s/.,년年月월-]{1,3}|\s?(?:tháng|thg)\s?")
@@ -24,24 +28,8 @@ ORDERS = ("dmy", "mdy", "ymd", "dby", "bdy", "ybd", "ydb", "my", "ym", "by", "yb
 """The orders of day, month, name of the month and year; those before are preferred."""
 
 
-def closest_formats(texts: Sequence[str]) -> list[Options]:
-    """Return the options with which most of the texts are dates, for a column named as one.
-
-    Examples
-    --------
-    >>> closest_formats(["soon", "20240131", "20240201"])
-    [{'format': '%Y%m%d'}]
-    """
-    found, read = list[Options](), list[str]()
-    for text in texts:
-        fits = date_formats([*read, text], named=True)
-        if fits:
-            found, read = fits, [*read, text]
-    return found
-
-
-def date_formats(texts: Sequence[str], *, named: bool = False) -> list[Options]:
-    """Return the options with which all texts are dates, the likeliest first.
+def date_formats(texts: Sequence[str], n_odd: int = 0, *, named: bool = False) -> list[Options]:
+    """Return the options with which most texts are dates, the likeliest first.
 
     Where day and month could be exchanged, it is the reading whose dates are closer to each other,
     else the one with the day first.
@@ -49,6 +37,7 @@ def date_formats(texts: Sequence[str], *, named: bool = False) -> list[Options]:
     Parameters
     ----------
     texts : the cells.
+    n_odd : the most texts that may be no dates.
     named : whether the column is known to hold dates, which numbers then can be.
 
     Examples
@@ -57,18 +46,59 @@ def date_formats(texts: Sequence[str], *, named: bool = False) -> list[Options]:
     ([{'format': '%m/%d/%Y'}], [{'format': '%d. %b %Y', 'language': 'de'}])
     >>> date_formats(["01/02/2024 09:00", "01/03/2024 17:00"])
     [{'format': '%m/%d/%Y'}, {'format': '%d/%m/%Y'}]
+    >>> date_formats(["soon", "20240131", "20240201"], 1, named=True)
+    [{'format': '%Y%m%d'}]
     """
-    if not texts or max(map(len, texts)) > LONGEST:
+    tidied = [tidy(text) for text in texts if len(text) <= LONGEST and _YEAR.search(text)]
+    n_odd -= len(texts) - len(tidied)
+    if not tidied or n_odd < 0:
         return []
-    tidied = list(map(tidy, texts))
-    fits = []
-    for place, (usual, options) in enumerate(_candidates(tidied[0], named)):
-        moments = moments_of(tidied, options)
-        if None not in moments:
-            fits.append((not usual, _spread(moments), place, options))
-        if len(fits) == MOST:
+    fits = list[_Fit]()
+    for text in _examples(tidied, n_odd, named=named):
+        found = _fits(text, tidied, n_odd, named=named)
+        fits = found if found and (not fits or found[0] < fits[0]) else fits
+        if fits and not fits[0].n_odd:
             break
-    return [options for *_, options in sorted(fits, key=lambda fit: fit[:3])]
+    return [fit.options for fit in fits[:MOST] if fit.n_odd == fits[0].n_odd]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Fit:
+    """How well texts are dates in a format; the least of several is the likeliest."""
+
+    n_odd: int
+    is_unusual: bool
+    spread: float
+    place: int
+    options: Options = field(compare=False)
+
+
+def _examples(texts: Sequence[str], n_odd: int, *, named: bool) -> list[str]:
+    """Return texts of which one is in the format of most, if there is one.
+
+    They are the first and one of the commonest shape, of which texts other than dates have many;
+    of columns that are known to hold dates, one of each shape.
+    """
+    if not n_odd:
+        return [texts[0]]
+    shapes = [_SHAPE.sub(lambda run: "9" if run[0].isdigit() else "a", text) for text in texts]
+    counted = sorted(Counter(shapes).items(), key=lambda each: (-each[1], each[0]))
+    common = [texts[shapes.index(shape)] for shape, _ in counted]
+    return common if named else [texts[0], common[0]]
+
+
+def _fits(text: str, texts: Sequence[str], n_odd: int, *, named: bool) -> list[_Fit]:
+    """Return how well texts fit the formats that one of them could be in, the best one first."""
+    fits = list[_Fit]()
+    for place, (usual, options) in enumerate(_candidates(text, named)):
+        read = moments_of(texts, options)
+        moments = [moment for moment in read if moment is not None]
+        n_missing = len(read) - len(moments)
+        if moments and n_missing <= n_odd:
+            fits.append(_Fit(n_missing, not usual, _spread(moments), place, options))
+        if sum(not fit.n_odd for fit in fits) == MOST:
+            break
+    return sorted(fits)
 
 
 def example_of(formats: Sequence[Options], texts: Sequence[str]) -> str:

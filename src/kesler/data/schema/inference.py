@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 from kesler.data.schema.cells import Cell, UnfitError, is_gap
-from kesler.data.schema.date_formats import (
-    closest_formats,
-    date_formats,
-    example_of,
-    moments_of,
-)
+from kesler.data.schema.date_formats import date_formats, example_of, moments_of
 from kesler.data.schema.dates import tidy
 from kesler.data.schema.kinds import Options, category_of, number_of
-from kesler.data.schema.numerals import DECIMALS, Notation, closest_notation, notation
+from kesler.data.schema.numerals import DECIMALS, MANY, Notation, notation
 from kesler.data.schema.schema import NOT_LEARNT, OTHERS, Column, Reading, Schema, named_column
 from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, n_words, tokenize, units
 
 N_ROWS = 50
 """The number of rows from which kinds are inferred."""
 
-MANY = 10  # cells from which near uniqueness says something
-NEARLY_UNIQUE = 0.9
+NEARLY_UNIQUE = 0.9  # of at least MANY cells
 LONG = 8.0  # words in the mean cell: text, even if texts are repeated
 NAMED_ID = re.compile(r"(?:^|[^a-z])(?:id|ids|uid|uuid|guid|key)$|[a-z]I[dD]$|unnamed: 0|^$")
 FEW_WORDS = 4.0  # in the mean cell: names, such as those of streets
@@ -104,10 +99,11 @@ def _completed(column: Column, known: list[Any], hints: Options, *, alone: bool)
         differ = len(texts) >= MANY and len({*texts}) >= NEARLY_UNIQUE * len(texts)
         return replace(column, options=_options_of(texts, alone=alone or differ))
     if column.kind == "number":
-        return _in_notation(column, closest_notation(texts, _decimals(hints)) or Notation({}))
+        found = notation(texts, _decimals(hints), len(texts) - 1) if texts else None
+        return _in_notation(column, found or Notation({}))
     if column.kind == "date":
         written = [category_of(c, {}) for c in _stated(known) if isinstance(c, (str, int, float))]
-        return _in_formats(column, _formats(written, hints, named=True), written)
+        return _in_formats(column, _formats(written, hints, len(written) - 1, named=True), written)
     lengths = [len(cell) for cell in known if isinstance(cell, list)]
     return replace(column, options={"length": lengths[0]}) if lengths else column
 
@@ -130,12 +126,16 @@ def _decimals(hints: Options) -> tuple[str, ...]:
     return (hints["decimal"],) if "decimal" in hints else DECIMALS
 
 
-def _formats(texts: list[str], hints: Options, *, named: bool = False) -> list[Options]:
+def _formats(texts: list[str], hints: Options, n_odd: int, *, named: bool = False) -> list[Options]:
     """Return the formats of texts that are dates, only the given one if there is one."""
     if "format" not in hints:
-        return closest_formats(texts) if named else date_formats(texts)
+        return date_formats(texts, n_odd, named=named)
     given = {option: hints[option] for option in ("format", "language") if option in hints}
-    return [given] if named or None not in moments_of([*map(tidy, texts)], given) else []
+    return [given] if named or _n_no_dates(texts, given) <= n_odd else []
+
+
+def _n_no_dates(texts: Sequence[str], options: Options) -> int:
+    return moments_of([*map(tidy, texts)], options).count(None)
 
 
 def _inferred(name: str, known: list[Any], hints: Options, *, alone: bool) -> Column:
@@ -145,27 +145,28 @@ def _inferred(name: str, known: list[Any], hints: Options, *, alone: bool) -> Co
     if all(isinstance(cell, bool) for cell in known):
         return Column(name, "category", reason="truth values")
     stated = _stated(known)
-    if stated and all(isinstance(cell, datetime) for cell in stated):
+    n_odd = len(stated) // MANY  # cells that may be neither numbers nor dates
+    if stated and sum(not isinstance(cell, datetime) for cell in stated) <= n_odd:
         return Column(name, "date", reason="dates")
-    if _are_days(stated):
+    if _are_days(stated, n_odd):
         return Column(name, "date", {"format": DAYS}, "numbers that are days")
-    found = _notation_of(stated, _decimals(hints))
+    found = _notation_of(stated, _decimals(hints), n_odd)
     if found is not None:
         return _of_numbers(name, stated, found)
     texts = [str(cell).strip() for cell in stated]
     are_texts = stated and all(isinstance(cell, str) for cell in stated)
-    formats = _formats(texts, hints) if are_texts else []
+    formats = _formats(texts, hints, n_odd) if are_texts else []
     if formats:
         return _in_formats(Column(name, "date", reason="texts that are dates"), formats, texts)
     return Column(name, *_of_texts(name, [str(cell).strip() for cell in known], alone=alone))
 
 
-def _are_days(cells: Sequence[Any]) -> bool:
+def _are_days(cells: Sequence[Any], n_odd: int) -> bool:
     """Return whether numbers are days without separators, which other numbers seldom all are."""
     texts = [category_of(cell, {}) for cell in cells if isinstance(cell, (str, int, float))]
-    if not len(texts) == len(cells) >= MANY or not all(map(DAY_NUMBER.fullmatch, texts)):
-        return False
-    return None not in moments_of(texts, {"format": DAYS})
+    days = [text for text in texts if DAY_NUMBER.fullmatch(text)]
+    n_others = len(cells) - len(days)
+    return len(cells) >= MANY and n_others + _n_no_dates(days, {"format": DAYS}) <= n_odd
 
 
 def _stated(known: Sequence[Any]) -> list[Any]:
@@ -187,22 +188,27 @@ def _of_lists(name: str, known: list[Any]) -> Column:
     return Column(name, "tags", reason="lists")
 
 
-def _notation_of(cells: list[Any], decimals: Sequence[str]) -> Notation | None:
-    """Return the notation in which all cells are numbers; None if some are not."""
-    found = notation([cell for cell in cells if isinstance(cell, str)], decimals)
-    if not cells or found is None:
-        return None
-    try:
-        for cell in cells:
-            number_of(cell, found.options)
-    except UnfitError:
+def _notation_of(cells: list[Any], decimals: Sequence[str], n_odd: int) -> Notation | None:
+    """Return the notation in which cells are numbers; None if too many are not."""
+    found = notation([cell for cell in cells if isinstance(cell, str)], decimals, n_odd)
+    if found is None or len(_numbers_in(cells, found.options)) < max(1, len(cells) - n_odd):
         return None
     return found
 
 
+def _numbers_in(cells: Sequence[Any], options: Options) -> list[float]:
+    """Return the numbers in those of the cells that hold one."""
+    numbers = list[float]()
+    for cell in cells:
+        with suppress(UnfitError):
+            number = number_of(cell, options)
+            numbers += [] if number is None else [number]
+    return numbers
+
+
 def _of_numbers(name: str, known: list[Any], found: Notation) -> Column:
     """Return the column of numbers: an identifier if it counts or is named as one."""
-    numbers = [n for cell in known if (n := number_of(cell, found.options)) is not None]
+    numbers = _numbers_in(known, found.options)
     distinct = len(set(numbers)) == len(numbers) >= MANY
     whole = all(number == int(number) for number in numbers)
     steps = {b - a for a, b in pairwise(numbers)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +21,8 @@ CURRENCIES = frozenset(
     "kr Kr Rs Rs. Rp Fr. Ft Kč zł lei RM R".split()
 )
 LONGEST_UNIT = 8  # characters
-_UNIT = re.compile(r"[°‰]|/?[^\W\d_]")  # how units begin
+_UNIT = re.compile(r"(?:[°‰]|/?[^\W\d_])[^\d]*\d?")
+MANY = 10  # texts of which some may be no numbers
 SMALLEST_GROUPED = 1000
 CLOCK = ":"  # the unit of times of day and durations, which are seconds
 _TIME = re.compile(
@@ -156,12 +158,20 @@ class Notation:
     example: str = ""
 
 
-def notation(texts: Sequence[str], decimals: Sequence[str] = DECIMALS) -> Notation | None:
-    """Return the notation in which all texts are numbers; None if there is none.
+def notation(
+    texts: Sequence[str], decimals: Sequence[str] = DECIMALS, n_odd: int = 0
+) -> Notation | None:
+    """Return the notation in which most texts are numbers; None if too many are not.
 
     Where the thousands of one notation could be the fractions of the other, as in "1.234", the
     column decides: fractions of always three digits have whole numbers below 1000 beside them in
     a column of thousands alone.
+
+    Parameters
+    ----------
+    texts : the cells.
+    decimals : the decimal signs to choose from.
+    n_odd : the most texts that may be no numbers.
 
     Examples
     --------
@@ -169,39 +179,30 @@ def notation(texts: Sequence[str], decimals: Sequence[str] = DECIMALS) -> Notati
     ({'decimal': ','}, {'unit': 'kg'})
     >>> notation(["1.234", "2.345"]).example, notation(["9:30", "13:45"]).options
     ("'1.234' could be 1234", {'unit': ':'})
+    >>> notation(["1,5", "pending", "2,25"]), notation(["1,5", "pending"], n_odd=1).options
+    (None, {'decimal': ','})
     """
-    unit = _common_unit(texts)
+    unit = _common_unit(texts, n_odd)
     numbers = {sign: [amount(text, sign, unit) for text in texts] for sign in DECIMALS}
-    fit = [sign for sign in decimals if None not in numbers[sign]]
-    if not fit:
+    n_missing = {sign: numbers[sign].count(None) for sign in decimals}
+    fewest = min(n_missing.values())
+    if fewest > n_odd:
         return None
+    fit = [sign for sign in decimals if n_missing[sign] == fewest]
     with_unit = {"unit": unit} if unit else {}
     point, comma = with_unit, {"decimal": ",", **with_unit}
     if len(fit) == 1 or not texts:
         return Notation(comma if fit == [","] else point)
-    pairs = list(zip(texts, numbers["."], numbers[","], strict=True))
-    doubtful = [text for text, one, other in pairs if one != other]
-    alike = [one for _, one, other in pairs if one == other and one is not None]
-    points = doubtful and not any("," in text for text in doubtful)
+    pairs = zip(texts, numbers["."], numbers[","], strict=True)
+    both = [(text, a, b) for text, a, b in pairs if a is not None and b is not None]
+    doubtful = [(text, other) for text, one, other in both if one != other]
+    alike = [one for _, one, other in both if one == other]
+    points = doubtful and not any("," in text for text, _ in doubtful)
     if points and alike and max(map(abs, alike)) < SMALLEST_GROUPED:
         return Notation(comma, (point,))
-    text = min(doubtful, default="").strip()
-    example = f"{text!r} could be {amount(text, ',', unit):g}" if text else ""
+    text, other = min(doubtful, default=("", 0.0))
+    example = f"{text.strip()!r} could be {other:g}" if text else ""
     return Notation(point, (comma,), example)
-
-
-def closest_notation(texts: Sequence[str], decimals: Sequence[str] = DECIMALS) -> Notation | None:
-    """Return the notation in which most of the texts are numbers; None if none is one.
-
-    Examples
-    --------
-    >>> closest_notation(["1,5", "pending", "2,25"]).options
-    {'decimal': ','}
-    """
-    counted = [text for text in texts if notation([text], decimals) is not None]
-    unit = _common_unit(counted)
-    fits = [[text for text in counted if amount(text, d, unit) is not None] for d in decimals]
-    return notation(max(fits, key=len), decimals)
 
 
 def amounts(texts: Sequence[str], decimal: str = ".") -> list[float] | None:
@@ -224,17 +225,24 @@ def amounts(texts: Sequence[str], decimal: str = ".") -> list[float] | None:
     return found if len(found) == len(texts) else None
 
 
-def _common_unit(texts: Sequence[str]) -> str:
-    """Return what is behind all of the numbers, "" if it differs or is no unit of its own.
+def _common_unit(texts: Sequence[str], n_odd: int) -> str:
+    """Return what is behind the numbers, "" if it differs in more texts or is no unit of its own.
 
-    That of times is ":".
+    That of times is ":". In many texts, what is behind a single number is no unit.
     """
-    if texts and ":" in texts[0] and all(_TIME.fullmatch(western(text)) for text in texts):
+    if 2 * sum(":" in text and _is_time(text) for text in texts) > len(texts):
         return CLOCK
-    units = {_behind(text) for text in texts} - {"", "%"}
-    unit = units.pop() if len(units) == 1 else ""
-    is_word = bool(_UNIT.match(unit)) and len(unit) <= LONGEST_UNIT
+    behind = Counter(map(_behind, texts))
+    del behind[""], behind["%"]
+    unit, n = max(behind.items(), key=lambda each: each[::-1], default=("", 0))
+    if behind.total() - n > n_odd or (n == 1 and len(texts) >= MANY):
+        return ""
+    is_word = bool(_UNIT.fullmatch(unit)) and len(unit) <= LONGEST_UNIT
     return "" if not is_word or unit in MULTIPLIERS or _is_currency(unit) else unit
+
+
+def _is_time(text: str) -> bool:
+    return _TIME.fullmatch(western(text)) is not None
 
 
 def _behind(text: str) -> str:
