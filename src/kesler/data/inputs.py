@@ -185,12 +185,29 @@ def _require_text(names: list[Any]) -> None:
         raise KeslerError(f"the feature name {odd!r} is not text")
 
 
+def named_series(x: Any) -> Any:
+    """Return a row of a data frame as a mapping of the names of its columns; others as they are.
+
+    Examples
+    --------
+    >>> from pandas import Series
+    >>> named_series(Series({"size": 2.0})), named_series([2.0])
+    ({'size': 2.0}, [2.0])
+    """
+    kind = type(x)
+    if not (hasattr(kind, "to_dict") and hasattr(kind, "index") and not hasattr(kind, "columns")):
+        return x
+    return x.to_dict() if all(isinstance(name, str) for name in x.index) else x
+
+
 def positional_row(x: Any, width: int | None, *, takes_missing: bool) -> Rows:
     """Return one row from an array of shape (n_features,); a width of None is unknown."""
     try:
         array = np.asarray(x)
     except ValueError as error:
         raise KeslerError(f"a row must hold numbers ({error})") from None
+    if array.dtype.kind == "O":
+        array = _numbers_of_objects(array)
     if array.dtype.kind not in "biuf":
         raise KeslerError(f"a row must hold numbers, not {array.dtype}: {x!r:.60}")
     array = as_float32(array)
@@ -205,6 +222,20 @@ def positional_row(x: Any, width: int | None, *, takes_missing: bool) -> Rows:
         )
     require_values(array[None], takes_missing=takes_missing)
     return Rows.from_dense(array[None])
+
+
+def _numbers_of_objects(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return objects as numbers, NaN where one is missing; as they are if some are no numbers."""
+    from kesler.data.schema.cells import UnfitError, plain
+
+    try:
+        cells = [plain(cell) for cell in array.ravel().tolist()]
+    except UnfitError:
+        return array
+    if not all(cell is None or isinstance(cell, (int, float)) for cell in cells):
+        return array
+    found = [np.nan if cell is None else cell for cell in cells]
+    return np.array(found, dtype=np.float64).reshape(array.shape)
 
 
 def listed_features(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:

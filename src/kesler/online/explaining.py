@@ -87,6 +87,7 @@ def code_of(learner: AnyLearner, name: str, label: Any) -> int:
 def row_and_names(model: Model, learner: AnyLearner, x: Any) -> tuple[Rows | Event, Naming]:
     """Return one row as it is scored, and the names of its features."""
     reader = model._input
+    x = reader.named(model, x)
     table = reader.columns.table_of_row(model, x)
     if table is None:
         row: Rows | Event = model._row(x, learner)

@@ -133,6 +133,7 @@ def first_trial(
 ) -> tuple[int, Scores]:
     """Run the trial of one row as a batch of one; return the predicted code, and the scores."""
     reader, known = model._input, model._known_classes()
+    x = reader.named(model, x)
     targets, is_open = model.answer.encoded([y], None, known), reader.columns.is_open(model, x)
     table = None if is_open else reader.columns.table_of_row(model, x)
     known.require_admissible(targets.names)

@@ -1,0 +1,61 @@
+"""Single rows given as rows of data frames, and as numbers that are objects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kesler import KeslerError, OnlineClassifier
+
+
+def frame_of_numbers(n_rows=120):
+    drawn = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {"size": 100 * drawn.normal(size=n_rows), "age": drawn.normal(size=n_rows)}
+    )
+    return frame, ["old" if size > 0 else "new" for size in frame["size"]]
+
+
+@pytest.mark.parametrize("with_texts", [False, True])
+def test_a_row_of_a_frame_is_read_by_its_names(with_texts):
+    frame, y = frame_of_numbers()
+    if with_texts:
+        frame = frame.assign(colour=["red", "blue", None] * (len(frame) // 3))
+    models = [OnlineClassifier() for _ in range(3)]
+    for i, label in enumerate(y):
+        row = frame.iloc[i]
+        models[0].learn_one(row.to_dict(), label)
+        models[1].learn_one(row, label)
+        models[2].learn_one(row[[*reversed(frame.columns)]] if i else row, label)
+    for model in models[1:]:
+        assert model.n_mistakes_ == models[0].n_mistakes_
+        np.testing.assert_array_equal(
+            model.decision_function(frame), models[0].decision_function(frame)
+        )
+        for i in range(9):
+            row = frame.iloc[i]
+            exchanged = row[[*reversed(frame.columns)]]
+            assert model.predict_proba_one(exchanged) == models[0].predict_proba_one(row.to_dict())
+            assert model.explain_one(exchanged) == model.explain_one(row)
+
+
+def test_a_row_of_a_frame_is_read_by_position_by_a_model_of_arrays():
+    frame, y = frame_of_numbers()
+    model = OnlineClassifier().fit(frame.to_numpy(), y)
+    assert [model.predict_one(frame.iloc[i]) for i in range(9)] == model.predict(
+        frame.to_numpy()[:9]
+    ).tolist()
+
+
+@pytest.mark.parametrize("missing", [None, pd.NA, float("nan")], ids=str)
+def test_numbers_that_are_objects_are_read(missing):
+    model, other = OnlineClassifier(), OnlineClassifier()
+    frame, y = frame_of_numbers()
+    for row, label in zip(frame.to_numpy(), y, strict=True):
+        model.learn_one(np.array(row, dtype=object), label)
+        other.learn_one(row, label)
+    for row in ([missing, 2.0], (missing, 2), np.array([missing, 2], dtype=object)):
+        assert model.predict_proba_one(row) == other.predict_proba_one(np.array([np.nan, 2.0]))
+    with pytest.raises(KeslerError, match="a row must hold numbers"):
+        model.predict_one(np.array(["red", 2], dtype=object))
