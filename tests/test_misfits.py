@@ -358,3 +358,45 @@ def test_the_order_of_the_first_rows_does_not_matter_for_the_kinds(seed: int) ->
         rng.shuffle(rows)
     assert found[0] == found[1] == found[2]
     assert found[0]["sum"] == ("number", {"decimal": ","})
+
+
+# ---- tables of numbers alone ---------------------------------------------------------------------
+
+
+def numbers(n: int, odd: dict[int, str]) -> list[str]:
+    """Return rows of two numbers and a class, of which the first number says the class."""
+    drawn = random.Random(4)
+    sizes = [drawn.gauss(100 + 200 * (i % 2), 40) for i in range(n)]
+    return [
+        f"{odd.get(i, f'{size:.1f}')},{drawn.gauss(0, 1):.2f},{'ab'[i % 2]}"
+        for i, size in enumerate(sizes)
+    ]
+
+
+def test_cells_that_are_no_numbers_are_missing_in_tables_of_numbers(run: Any) -> None:
+    write("gaps.csv", "size,age,kind", numbers(300, dict.fromkeys((150, 200, 250), "")))
+    write("odd.csv", "size,age,kind", numbers(300, {150: "pending", 200: "n.v.", 250: "pending"}))
+    learn = "--label", "kind", "--model"
+    assert run("learn", "gaps.csv", *learn, "gaps.kesler")[0] == 0
+    code, _, err = run("learn", "odd.csv", *learn, "odd.kesler")
+    assert code == 0 and err.count("\n") == 1
+    assert "odd.csv, column 'size': 3 cells were no numbers, missing: 'pending' (line 152)" in err
+    one, other = load("gaps.kesler"), load("odd.kesler")
+    assert other.n_trials_ == 300 and other.n_mistakes_ == one.n_mistakes_
+    raising = "--on-mismatch", "raise"
+    code, _, err = run("learn", "odd.csv", *raising, *learn, "c.kesler")
+    assert code == 2 and "odd.csv, line 152: 'size' holds 'pending', which is no number" in err
+    code, _, err = run("learn", "odd.csv", *raising, "--skip-bad", *learn, "c.kesler")
+    assert code == 0 and load("c.kesler").n_trials_ == 297
+
+
+@pytest.mark.parametrize("first", ["pending", '"800,5"', "?", ""])
+def test_rows_of_odd_cells_are_answered_by_a_model_of_numbers(run: Any, first: str) -> None:
+    write("sizes.csv", "size,age,kind", numbers(300, {}))
+    assert run("learn", "sizes.csv", "--label", "kind", "--model", "m.kesler")[0] == 0
+    rows = [f"{first},1,a note", "$300,0.5,7", '"1,300",0,', "100,0,b"]
+    write("asked.csv", "size,age,note", rows)
+    code, out, err = run("predict", "asked.csv", "--model", "m.kesler")
+    assert code == 0 and len(out.splitlines()) == 4
+    assert out.splitlines()[1:] == ["b", "b", "a"]
+    assert ("1 cell was no number" in err) == (first in ("pending", '"800,5"'))

@@ -26,7 +26,12 @@ ENOUGH_ROWS = 20  # rows whose features are not all new by accident
 def known_by(model: OnlineClassifier) -> dict[str, Any]:
     """Return the arguments of `open_stream` that follow from a model."""
     missing = model._input.takes_missing(model)
-    return {"vocabulary": model.vocabulary_, "width": model.width_, "missing": missing}
+    return {
+        "vocabulary": model.vocabulary_,
+        "width": model.width_,
+        "missing": missing,
+        "on_mismatch": model.on_mismatch,
+    }
 
 
 def report_misfits(model: OnlineClassifier) -> None:

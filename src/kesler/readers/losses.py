@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kesler.readers.reader import BadRow
 
 MOST_CLASSES = 5
 """Classes of bad rows that are named."""
+MOST_SHOWN = 3
+"""Cells of a column that are shown."""
 
 
 @dataclass(slots=True)
@@ -23,6 +26,9 @@ class Losses:
         The place of the first of them, and what was wrong.
     of_class : Counter
         Numbers of bad rows of each class, of those whose label is known.
+    n_misfits, misfits : Counter, dict of str to list of str
+        Numbers of cells that count as missing since they are no numbers, by columns of tables of
+        numbers, and the first of them.
     """
 
     n_bad: int = 0
@@ -30,6 +36,8 @@ class Losses:
     first_bad: str = ""
     first_unlabelled: str = ""
     of_class: Counter[str] = field(default_factory=Counter)
+    n_misfits: Counter[str] = field(default_factory=Counter)
+    misfits: dict[str, list[str]] = field(default_factory=dict)
 
     def add_bad(self, place: str, fault: BadRow) -> None:
         """Count a bad row."""
@@ -37,6 +45,14 @@ class Losses:
         self.first_bad = self.first_bad or f"{place}: {fault}"
         if fault.label is not None:
             self.of_class[str(fault.label)] += 1
+
+    def add_misfits(self, place: str, misfits: Mapping[str, str]) -> None:
+        """Count the cells of a row that are no numbers."""
+        for column, cell in misfits.items():
+            self.n_misfits[column] += 1
+            shown = self.misfits.setdefault(column, [])
+            if len(shown) < MOST_SHOWN:
+                shown.append(f"{cell} ({place})")
 
     def add_unlabelled(self, place: str, fault: BadRow) -> None:
         """Count a row without a label."""

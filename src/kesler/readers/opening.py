@@ -262,6 +262,7 @@ def open_stream(
     sheet: str | None = None,
     sql: str | None = None,
     missing: bool = True,
+    on_mismatch: str = "missing",
 ) -> Stream:
     r"""Open a source of rows in any format as a stream of blocks.
 
@@ -348,6 +349,9 @@ def open_stream(
     missing : bool, default True
         Whether cells of tables of numbers may be missing, which are NaN in the rows. If False, such
         a row is bad: for learners that take no missing values.
+    on_mismatch : "missing" or "raise", default "missing"
+        The effect of a cell that is no number in a table of numbers, below its first row: it is
+        missing, which is counted and said at the end, or its row is bad.
 
     Returns
     -------
@@ -381,7 +385,7 @@ def open_stream(
     if query is not None and sql is not None:
         raise KeslerError(f"{path} has a query behind it and in sql=...: give one of them")
     texts = () if as_table else _split(text)
-    given = label, texts, require_labels, as_table, words, id, missing, label_sets
+    given = label, texts, require_labels, as_table, words, id, missing, label_sets, on_mismatch
     fields = Fields(source_name(path), *given)
     width = 0 if width is None and vocabulary else width
     names = Names(Vocabulary() if vocabulary is None else vocabulary, grow, width)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -151,12 +151,15 @@ class Example(NamedTuple):
         Its importance.
     id : Any
         What identifies it for its owner, if the source says so.
+    misfits : mapping of str to str, or None
+        The cells that count as missing since they are no numbers, by their columns.
     """
 
     label: Any
     entry: Any
     weight: float = 1.0
     id: Any = None
+    misfits: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

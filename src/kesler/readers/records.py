@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from kesler.data.rows import Rows
-from kesler.data.schema.cells import is_gap
+from kesler.data.schema.cells import is_gap, short
+from kesler.data.schema.numerals import amount
 from kesler.data.sparse_rows import SparseRows
 from kesler.data.texts import presence
 from kesler.errors import KeslerError
@@ -51,6 +52,8 @@ class Fields:
         Whether numbers of a dense table may be missing.
     label_sets : bool
         Whether a row has a list of labels.
+    on_mismatch : "missing" or "raise"
+        Whether cells that are no numbers count as missing in a dense table, or make a row bad.
     """
 
     source: str
@@ -62,6 +65,7 @@ class Fields:
     id: str | None = None
     missing: bool = True
     label_sets: bool = False
+    on_mismatch: str = "missing"
 
     @property
     def required(self) -> list[str]:
@@ -130,7 +134,8 @@ class Records:
     >>> Records(table, Names(Vocabulary(), grow=True)).example(
     ...     {"kind": "A", "size": 2, "colour": "red"}
     ... )
-    Example(label='A', entry={'size': 2.0, 'colour=red': 1.0}, weight=1.0, id=None)
+    Example(label='A', entry={'size': 2.0, 'colour=red': 1.0}, weight=1.0, \
+id=None, misfits=None)
     """
 
     def __init__(
@@ -145,6 +150,7 @@ class Records:
         self._default_text = default_text
         self._same_fields = same_fields
         self._entry: Callable[[Mapping[str, Any]], dict[str, float]] | None = None
+        self._misfits = dict[str, str]()
         self.columns: dict[str, None] | None = None
         self._n_gathered = 0
 
@@ -166,7 +172,8 @@ class Records:
         except BadRow as fault:
             fault.label = label
             raise
-        return Example(label, entry, id=id)
+        misfits, self._misfits = self._misfits, {}
+        return Example(label, entry, id=id, misfits=misfits or None)
 
     def gather(self, entries: Sequence[Mapping[str, Any]]) -> Any:
         """Return the rows of consecutive entries, or the table of consecutive records."""
@@ -184,17 +191,45 @@ class Records:
         if not (self._same_fields and self._is_dense(first)):
             return _sparse_entry
         self.columns = self._in_order(first)
-        return partial(_dense_entry, columns=self.columns, missing=self.takes_missing)
+        return self._dense_entry
 
     def _is_dense(self, first: Mapping[str, Any]) -> bool:
         # A vocabulary with indicators comes from a sparse table, which this one continues.
         known = self._names.vocabulary.indices
+        if known and self._names.width:
+            return True  # as the rows that a model has learnt
         goes_on_sparse = any("=" in name and name not in first for name in known)
         numbers = [_number_or_gap(value) for value in first.values()]
         # A gap in the first record may be one of texts, unless a model has learnt numbers.
         has_gap = any(number != number for number in numbers)
         is_numeric = None not in numbers and (bool(self._names.width) or not has_gap)
         return bool(first) and is_numeric and not goes_on_sparse
+
+    def _dense_entry(self, record: Mapping[str, Any]) -> dict[str, float]:
+        columns = self.columns or {}
+        odd = sorted(record.keys() ^ columns.keys())
+        if odd:
+            raise BadRow(f"{odd[0]!r} is not in both this record and the first one: {DENSE}")
+        return {column: self._number(column, record[column]) for column in columns}
+
+    def _number(self, column: str, value: Any) -> float:
+        """Return the number in a cell of a dense table, NaN if it is missing or is no number."""
+        number = _number_or_gap(value)
+        if number is None and isinstance(value, str):
+            number = amount(value)
+        if number is None:
+            said = f"{column!r} holds {value!r}, which is no number"
+            if not self.takes_missing or self._fields.on_mismatch == "raise":
+                raise BadRow(f"{said}: {DENSE}")
+            if self._names.grow or column in self._names.vocabulary.indices:
+                self._misfits[column] = short(value)
+            number = nan
+        if number != number and not self.takes_missing:
+            raise BadRow(
+                f"{column!r} is missing, and this learner takes no missing values: choose "
+                'preprocessing="z-scores" or the default learner'
+            )
+        return _as_float(column, number)
 
     def _in_order(self, first: Mapping[str, Any]) -> dict[str, None]:
         """Return the columns of a dense table in the order of their numbers."""
@@ -267,26 +302,6 @@ def _text_entry(record: Mapping[str, Any], fields: Sequence[str], words: Words) 
             raise BadRow(f"the text field {field!r} holds neither a string nor a list of strings")
         strings.extend(texts)
     return words(strings)
-
-
-def _dense_entry(
-    record: Mapping[str, Any], columns: dict[str, None], missing: bool
-) -> dict[str, float]:
-    odd = sorted(record.keys() ^ columns.keys())
-    if odd:
-        raise BadRow(f"{odd[0]!r} is not in both this record and the first one: {DENSE}")
-    entry = dict[str, float]()
-    for column in columns:
-        number = _number_or_gap(record[column])
-        if number is None:
-            raise BadRow(f"{column!r} holds {record[column]!r}, which is no number: {DENSE}")
-        if number != number and not missing:
-            raise BadRow(
-                f"{column!r} is missing, and this learner takes no missing values: choose "
-                'preprocessing="z-scores" or the default learner'
-            )
-        entry[column] = _as_float(column, number)
-    return entry
 
 
 def _number_or_gap(value: Any) -> float | None:

@@ -83,7 +83,7 @@ class LineScanner(ABC):
 
     def extend(self, examples: Sequence[Example]) -> None:
         """Append rows that were read in Python."""
-        for label, entry, weight, _ in examples:
+        for label, entry, weight, *_ in examples:
             row, start = self.n_rows, int(self._at[self._lexing.ENTRY])
             end = start + len(entry)
             self._reserve_rows(row + 1)

@@ -97,6 +97,8 @@ class Admission:
         except BadRow as fault:
             self._refuse(place, fault)
             return None
+        if example.misfits:
+            self.losses.add_misfits(f"{self.reader.unit} {place}", example.misfits)
         return example
 
     def _label_set(self, labels: Any) -> tuple[Any, ...] | None:
@@ -437,6 +439,7 @@ class Stream(Iterator[Block]):
             return Block(rows, run.labels, run.weights, run.origins)
         self.n_bad = self.losses.n_bad
         self._tell_unlabelled()
+        self._tell_misfits()
         raise StopIteration
 
     def _tell_unlabelled(self) -> None:
@@ -446,6 +449,17 @@ class Stream(Iterator[Block]):
             warnings.warn(
                 f"{self.source}: {n_rows:,} {rows} left out; the first is "
                 f"{self.losses.first_unlabelled}",
+                ReadingWarning,
+                stacklevel=3,
+            )
+
+    def _tell_misfits(self) -> None:
+        for column, n in self.losses.n_misfits.items():
+            cells = f"{n:,} cell was no number" if n == 1 else f"{n:,} cells were no numbers"
+            shown = ", ".join(self.losses.misfits[column])
+            warnings.warn(
+                f"{self.source}, column {column!r}: {cells}, missing: {shown}"
+                f"{', ...' * (n > len(self.losses.misfits[column]))}",
                 ReadingWarning,
                 stacklevel=3,
             )

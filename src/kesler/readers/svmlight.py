@@ -78,7 +78,8 @@ def parse_row(line: bytes) -> Example:
     Examples
     --------
     >>> parse_row(b"+1 3:0.5 7:2 # a comment")
-    Example(label=1, entry={3: 0.5, 7: 2.0}, weight=1.0, id=None)
+    Example(label=1, entry={3: 0.5, 7: 2.0}, weight=1.0, \
+id=None, misfits=None)
     """
     label, *tokens = decode(line).partition("#")[0].split() or [""]
     if not label:

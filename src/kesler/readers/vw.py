@@ -207,7 +207,8 @@ class RowParser:
     --------
     >>> parse = RowParser()
     >>> parse(b"spam:0 work:2.5 | free")
-    Example(label={'spam': 0.0, 'work': 2.5}, entry={'^free': 1.0}, weight=1.0, id=None)
+    Example(label={'spam': 0.0, 'work': 2.5}, entry={'^free': 1.0}, weight=1.0, \
+id=None, misfits=None)
     >>> parse(b"work:0 | lunch").label
     {'work': 0.0}
     """
@@ -261,7 +262,7 @@ def parse_row(line: bytes) -> Example:
     --------
     >>> parse_row(b"spam 2 'mail7|body:0.5 free win:3 |from bob")
     Example(label='spam', entry={'body^free': 0.5, 'body^win': 1.5, 'from^bob': 1.0}, weight=2.0, \
-id=None)
+id=None, misfits=None)
     """
     return example_of(*parse_line(line))
 
@@ -377,7 +378,8 @@ def parse_example(lines: Sequence[NumberedLine]) -> Example:
     --------
     >>> parse_example([(1, b"shared |w free"), (2, b"spam:0 | a:0.9"), (3, b"work:1 | a b")])
     Example(label='spam', entry=Rated(attributes={'w^free': 1.0}, ratings={'spam': {'^a': 0.9}, \
-'work': {'^a': 1.0, '^b': 1.0}}), weight=1.0, id=None)
+'work': {'^a': 1.0, '^b': 1.0}}), weight=1.0, \
+id=None, misfits=None)
     """
     (first, _), example, costs = lines[0], Rated({}, {}), dict[Label, float]()
     for number, line in lines:
