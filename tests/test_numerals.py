@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from babel.numbers import format_currency, format_decimal, format_percent
 
@@ -15,6 +18,7 @@ from kesler.cli import main
 from kesler.data.schema.inference import infer
 from kesler.data.schema.numerals import amount
 from kesler.data.schema.records import table_of
+from kesler.errors import MismatchWarning
 
 LOCALES = (
     "de en_US fr de_CH it_CH es pt_BR sv_SE nb_NO pl_PL cs_CZ hi_IN ar_EG fa_IR da_DK ru_RU id_ID "
@@ -125,7 +129,14 @@ def test_the_notation_can_be_named() -> None:
     assert named._input.columns.known.moments == same._input.columns.known.moments
 
 
-@pytest.mark.parametrize("word", "NA n/a #N/A NaN nan NULL None - ? . --".split())
+MARKERS = [
+    *"NA n/a #N/A NaN nan NULL None - ? . -- \\N (null) NaT -nan 1.#IND 1.#QNAN .. --- *".split(),
+    *"#NV #DIV/0! #WERT! #VALUE! #REF! #NAME? #NUM! #BEZUG! n.a. N.A. k.A. \u2014 \u2013".split(),
+    *("not available", "- \u20ac", " $ -   ", "-\u20ac", "EUR \u2013", "\u2026", "", " "),
+]
+
+
+@pytest.mark.parametrize("word", MARKERS)
 @pytest.mark.parametrize("named", [True, False])
 def test_words_for_missing_are_missing_numbers(word: str, named: bool) -> None:
     texts = [word if i % 7 == 3 else f"{i}.5" for i in range(50)]
@@ -137,6 +148,61 @@ def test_words_for_missing_are_missing_numbers(word: str, named: bool) -> None:
         OnlineClassifier(columns=columns).fit(none, y)._input.columns.known.moments
     )
     assert marked.schema_["x"].kind == "number"
+
+
+@pytest.mark.parametrize(
+    "word", ["NaT", "0000-00-00", "0000-00-00 00:00:00", "n.a.", "#NV", "\u2014"]
+)
+def test_words_for_missing_are_missing_dates(word: str) -> None:
+    texts = [word if i % 7 == 0 else f"2024-01-{1 + i % 28:02} 10:00" for i in range(70)]
+    y = ["a", "b"] * 35
+    marked = OnlineClassifier(columns={}).fit([{"x": text} for text in texts], y)
+    none = [{"x": None if text == word else text} for text in texts]
+    same = OnlineClassifier(columns={}).fit(none, y)
+    assert marked.schema_["x"].kind == "date" and marked.schema_["x"].n_misfits == 0
+    assert marked.decision_function(none).tolist() == same.decision_function(none).tolist()
+
+
+@pytest.mark.parametrize("word", MARKERS)
+def test_words_for_missing_are_words_elsewhere(word: str) -> None:
+    (column,) = infer({"x": [word, "red", "blue"] * 20}, {})
+    assert column.kind == "category" and not column.reason.startswith("20 of 60")
+    assert column.parser.parse(word, column.options) == word.strip()
+
+
+INFINITE = {
+    "CSV": ("inf", str),
+    "postgres": ("-Infinity", str),
+    "signs": ("\u221e", str),
+    "floats": (math.inf, float),
+    "decimals": (Decimal("-Infinity"), Decimal),
+    "NumPy": (np.float32(math.inf), np.float32),
+    "too large": (1e300, float),
+}
+
+
+@pytest.mark.parametrize(("cell", "of"), INFINITE.values(), ids=INFINITE)
+def test_infinite_numbers_are_missing_and_counted(
+    cell: Any, of: Callable[[Any], Any], tmp_path: Path
+) -> None:
+    rows = [
+        {"x": cell if i % (11 if of is float else 4) == 1 else of(i / 4), "c": "u"}
+        for i in range(80)
+    ]
+    n = sum(row["x"] is cell for row in rows)
+    y = ["a", "b"] * 40
+    with pytest.warns(MismatchWarning, match="row 1, column 'x' holds"):
+        model = OnlineClassifier(columns={}).fit(rows, y)
+    assert (model.schema_["x"].kind, model.schema_["x"].n_misfits) == ("number", n)
+    begun = OnlineClassifier(columns={})
+    with pytest.warns(MismatchWarning, match="row 1, column 'x' holds"):
+        begun.partial_fit(rows[:20], y[:20])
+    begun.save(tmp_path / "begun.kesler")
+    whole = load(tmp_path / "begun.kesler").partial_fit(rows[20:], y[20:])
+    assert whole._input.columns.known.moments == model._input.columns.known.moments
+    assert whole.schema_["x"].n_misfits == n
+    with pytest.raises(KeslerError, match="row 1, column 'x' holds"):
+        OnlineClassifier(columns={}, on_mismatch="raise").fit(rows, y)
 
 
 def test_a_file_of_amounts_alone_is_a_table(

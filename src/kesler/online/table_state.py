@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.inputs import row_weights
-from kesler.data.schema.cells import plain
+from kesler.data.schema.cells import INFINITE, plain
 from kesler.data.schema.features import Moments
 from kesler.data.schema.inference import N_ROWS, infer
 from kesler.data.schema.measurements import schema_of_numbers
@@ -97,7 +97,10 @@ def _number(value: Any) -> float | None:
 
 
 def _stored(cell: Any) -> Any:
-    return {"date": cell.isoformat()} if isinstance(cell, datetime) else cell
+    """Return a cell as JSON can hold it."""
+    if isinstance(cell, datetime):
+        return {"date": cell.isoformat()}
+    return {"number": repr(cell)} if cell in INFINITE else cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +237,9 @@ def _entries(stored: Any) -> list[dict[str, float]] | None:
 
 
 def _cell(stored: Any) -> Any:
-    return datetime.fromisoformat(stored["date"]) if isinstance(stored, dict) else stored
+    if not isinstance(stored, dict):
+        return stored
+    return float(stored["number"]) if "number" in stored else datetime.fromisoformat(stored["date"])
 
 
 def _targets(stored: Any, answer: Kind, n_virtual: int) -> Targets:

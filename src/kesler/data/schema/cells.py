@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 
+from kesler.data.schema.numerals import is_currency
+
 MISSING_WORDS = frozenset(("", "NA", "NULL", "null", "N/A"))
 """Texts that stand for a missing cell, without the spaces around them."""
 
-GAPS = frozenset("- -- ? . na n/a #n/a #na nan <na> null none nil missing".split()) | {""}
+GAPS = frozenset(
+    "? na <na> n/a #n/a #na n.a. nd n/d #n/d n.d. k.a. s.d. #nv nan -nan nat null (null) "
+    "<null> [null] \\n none nil missing 1.#ind -1.#ind 1.#qnan -1.#qnan 1.#nan 0000-00-00".split()
+) | {"", "not available", "n. a.", "k. a.", "keine angabe", "0000-00-00 00:00:00"}
 """What stands for a missing number or date besides, in lower case; elsewhere these are words."""
+
+_LINE = re.compile(r"(\S*?)\s*(?:[-\u2010-\u2015\u2212_/]+|\.+|\u2026|\*+)\s*(\S*)")
+"""What is written in place of an amount, whose currency may be on one side."""
+_ERROR = re.compile(r"#[^\s\d]\S*[!?]")  # of a spreadsheet
 
 Cell = None | bool | int | float | str | datetime | list[Any]
 """A plain cell; None is missing, and lists hold texts, numbers and truth values only."""
 
 
 EPOCH = datetime(1970, 1, 1)
+INFINITE = (math.inf, -math.inf)
 LARGEST = 3.4028234663852886e38  # of float32
 
 
@@ -49,7 +62,7 @@ def plain(cell: Any) -> Cell:
     if kind is bool or cell is None:
         return bool(cell) if kind is bool else None
     if kind is int or kind is float:
-        return _number(cell)
+        return None if cell != cell else cell
     return _converted(cell)
 
 
@@ -58,10 +71,38 @@ def is_gap(cell: Cell) -> bool:
 
     Examples
     --------
-    >>> is_gap(" n/a"), is_gap("?"), is_gap("no"), is_gap(0)
-    (True, True, False, False)
+    >>> [is_gap(cell) for cell in (" n/a", "?", "#REF!", "- €", "$ --", "..")]
+    [True, True, True, True, True, True]
+    >>> [is_gap(cell) for cell in ("no", 0, "-5", "5 €", "#1")]
+    [False, False, False, False, False]
     """
-    return isinstance(cell, str) and cell.strip().lower() in GAPS
+    if not isinstance(cell, str):
+        return False
+    text = cell.strip()
+    return text.lower() in GAPS or (not text[-1].isdigit() and _is_sign(text))
+
+
+def is_endless(cell: Cell) -> bool:
+    """Return whether a cell is infinite, a number or a word: no number, but not of another kind.
+
+    Examples
+    --------
+    >>> is_endless(math.inf), is_endless(" -Infinity"), is_endless("information")
+    (True, True, False)
+    """
+    if isinstance(cell, str):
+        return cell.strip().lower().lstrip("+-") in ("inf", "infinity", "\u221e")
+    return cell in INFINITE
+
+
+@lru_cache(maxsize=1024)
+def _is_sign(text: str) -> bool:
+    """Return whether a text is an error of a spreadsheet, or a line in place of an amount."""
+    if _ERROR.fullmatch(text):
+        return True
+    line = _LINE.fullmatch(text)
+    beside = line.groups() if line else ("no", "line")
+    return "" in beside and all(not each or is_currency(each) for each in beside)
 
 
 def plain_column(cells: list[Any]) -> list[Any] | None:
@@ -80,22 +121,9 @@ def plain_column(cells: list[Any]) -> list[Any] | None:
     if not kinds <= {str, int, float}:
         return None
     found = [None if c != c else c for c in cells] if float in kinds else cells
-    if kinds - {str}:
-        numbers = [c for c in found if type(c) is not str and c is not None]
-        if max(map(abs, numbers), default=0) > LARGEST:
-            return None
     texts = {c for c in {*found} if type(c) is str} if str in kinds else set()
     missing = {text for text in texts if text.strip() in MISSING_WORDS}
     return [None if c in missing else c for c in found] if missing else found
-
-
-def _number(number: int | float) -> Cell:
-    """Return a number that float32 can hold, None if it is NaN."""
-    if -LARGEST <= number <= LARGEST:
-        return number
-    if number != number:
-        return None
-    raise UnfitError(f"{short(number)}, which float32 cannot hold")
 
 
 def _converted(cell: Any) -> Cell:
@@ -115,7 +143,7 @@ def _member(cell: Enum) -> Cell:
 
 
 def _decimal(cell: Decimal) -> Cell:
-    return None if cell.is_nan() else _number(float(cell))
+    return None if cell.is_nan() else float(cell)
 
 
 def _duration(cell: Any) -> Cell:
@@ -165,7 +193,7 @@ CONVERSIONS: tuple[tuple[Any, Callable[[Any], Cell]], ...] = (
     (Decimal, _decimal),
     (UUID, str),
     (Enum, _member),
-    (np.floating, lambda cell: _number(float(cell))),
+    (np.floating, lambda cell: plain(float(cell))),
     (np.generic, lambda cell: plain(cell.item())),
     ((set, frozenset), lambda cell: _items(sorted(cell, key=short))),
     ((list, tuple, np.ndarray), _items),

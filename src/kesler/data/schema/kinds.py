@@ -29,31 +29,27 @@ class Kind:
     parse : function of a plain cell that is not missing and of the column's options, which returns
         the value that features are made of; it raises `UnfitError`.
     options : the names of its options.
-    direct : for types of plain cells all of which it can hold, the function that parses them.
-    together : the function that parses texts alone, None if it cannot parse all of them.
+    together : for types of plain cells, the function that parses cells of this type alone, which
+        are not missing; None if it cannot parse all of them.
     """
 
     name: str
     what: str
     parse: Callable[[Any, Options], Any]
     options: tuple[str, ...] = ()
-    direct: Mapping[type, Callable[[Any], Any]] = field(default_factory=dict)
-    together: Callable[[list[str], Options], list[Any] | None] | None = None
+    together: Mapping[type, Callable[[list[Any], Options], list[Any] | None]] = field(
+        default_factory=dict
+    )
 
     def parse_all(self, cells: Sequence[Any], options: Options) -> list[Any] | None:
         """Return all cells of a column parsed in one way, None unless all are of one type."""
-        kinds = {*map(type, cells)} - {type(None)}
-        if kinds == {str} and self.together is not None:
-            found = self.together([cell for cell in cells if cell is not None], options)
-            if found is None or len(found) == len(cells):
-                return found
-            values = iter(found)
-            return [None if cell is None else next(values) for cell in cells]
-        parsers = {*map(self.direct.get, kinds)}
-        if len(parsers) != 1:
-            return None
-        (parse,) = parsers
-        return parse and [cell if cell is None else parse(cell) for cell in cells]
+        parsers = {*map(self.together.get, {*map(type, cells)} - {type(None)})}
+        (parse,) = parsers if len(parsers) == 1 else (None,)
+        found = parse and parse([cell for cell in cells if cell is not None], options)
+        if not found or len(found) == len(cells):
+            return found
+        values = iter(found)
+        return [None if cell is None else next(values) for cell in cells]
 
 
 def number_of(cell: Cell, options: Options) -> float | None:
@@ -71,12 +67,12 @@ def number_of(cell: Cell, options: Options) -> float | None:
             return None
         value = _stated(cell, options)
     elif isinstance(cell, (bool, int, float)):
-        value = float(cell)
+        value = cell
     else:
         raise UnfitError(short(cell))
     if not abs(value) <= LARGEST:
         raise UnfitError(f"{short(cell)}, which float32 cannot hold")
-    return value
+    return float(value)
 
 
 def numbers_of(texts: list[str], options: Options) -> list[float] | None:
@@ -84,7 +80,12 @@ def numbers_of(texts: list[str], options: Options) -> list[float] | None:
     if "unit" in options:
         return None
     found = amounts(texts, options.get("decimal", "."))
-    return found if found is not None and max(map(abs, found)) <= LARGEST else None
+    return found and floats_of(found, options)
+
+
+def floats_of(numbers: list[Any], options: Options) -> list[float] | None:
+    """Return numbers as those of float, None if some are too large for float32."""
+    return [*map(float, numbers)] if max(map(abs, numbers)) <= LARGEST else None
 
 
 def _stated(text: str, options: Options) -> float:
@@ -113,9 +114,14 @@ def category_of(cell: Cell, options: Options) -> str:
     raise UnfitError(short(cell))
 
 
+def categories_of(texts: list[str], options: Options) -> list[str]:
+    """Return the categories in texts."""
+    return [*map(str.strip, texts)]
+
+
 def _digits(number: float) -> str:
     """Return a number as text, without a fraction of zero."""
-    return str(int(number)) if number == int(number) else repr(number)
+    return str(int(number)) if number % 1 == 0 else repr(number)
 
 
 def text_of(cell: Cell, options: Options) -> str:
@@ -200,17 +206,16 @@ def nothing_of(cell: Cell, options: Options) -> None:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("text", "a text", text_of, ("ngrams", "chars"), {str: str}),
-        Kind("category", "a category", category_of, (), {str: str.strip}),
+        Kind("text", "a text", text_of, ("ngrams", "chars"), {str: lambda texts, _: texts}),
+        Kind("category", "a category", category_of, (), {str: categories_of}),
         Kind(
             "number",
             "a number",
             number_of,
             ("decimal", "unit"),
-            {int: float, float: float, bool: float},
-            numbers_of,
+            {str: numbers_of, int: floats_of, float: floats_of, bool: floats_of},
         ),
-        Kind("date", "a date", date_of, ("format", "language"), together=dates_of),
+        Kind("date", "a date", date_of, ("format", "language"), {str: dates_of}),
         Kind("vector", "a list of numbers", vector_of, ("length",)),
         Kind("tags", "a list of tags", tags_of),
         Kind("identifier", "anything", nothing_of),

@@ -90,9 +90,9 @@ def amount(text: str, decimal: str = ".", unit: str = "") -> float | None:
         return None
     before, behind = found["before"] or "", found["behind"] or ""
     signs = found["first"] + found["second"] + found["last"] + ("-" if found["open"] else "")
-    if len(signs) > 1 or not (before in ("", "%") or _is_currency(before)):
+    if len(signs) > 1 or not (before in ("", "%") or is_currency(before)):
         return None
-    if not (behind in ("", "%", unit) or behind in MULTIPLIERS or _is_currency(behind)):
+    if not (behind in ("", "%", unit) or behind in MULTIPLIERS or is_currency(behind)):
         return None
     size = _size(found["number"], decimal)
     if size is None:
@@ -137,7 +137,8 @@ def western(text: str, decimal: str = ".") -> str:
 
 
 @lru_cache(maxsize=1024)
-def _is_currency(sign: str) -> bool:
+def is_currency(sign: str) -> bool:
+    """Return whether a text is the sign, the code or the abbreviation of a currency."""
     categories = {*map(unicodedata.category, sign)}
     return sign in CURRENCIES or ("Sc" in categories and "Nd" not in categories)
 
@@ -238,7 +239,7 @@ def _common_unit(texts: Sequence[str], n_odd: int) -> str:
     if behind.total() - n > n_odd or (n == 1 and len(texts) >= MANY):
         return ""
     is_word = bool(_UNIT.fullmatch(unit)) and len(unit) <= LONGEST_UNIT
-    return "" if not is_word or unit in MULTIPLIERS or _is_currency(unit) else unit
+    return "" if not is_word or unit in MULTIPLIERS or is_currency(unit) else unit
 
 
 def _is_time(text: str) -> bool:
