@@ -17,6 +17,7 @@ from kesler import KeslerError, OnlineMultilabelClassifier
 from kesler.durable import Journal
 from kesler.service import Client, Settings, Tokens
 from kesler.service.api import ENDPOINTS
+from kesler.service.import_options import ImportOptions
 from kesler.service.rows_in import rows_of_file
 from kesler.service.uploads import File
 from serving import HOST, Server
@@ -228,7 +229,7 @@ FILES = {
 
 @pytest.mark.parametrize("content, columns", FILES.values(), ids=FILES)
 def test_columns_of_files_have_other_names(content, columns):
-    (found,) = rows_of_file(File(content), 9, columns).rows
+    (found,) = rows_of_file(File(content), 9, ImportOptions(columns)).rows
     known = {"hello there": "greetings", "hällo": "grüße"}
     assert known[found.row] == found.answer
 
@@ -245,7 +246,8 @@ def test_a_refusal_names_the_line_and_columns_that_are_not_used_are_reported(des
     said = desk.post(path, content=b"text,day,subject\nhello,1,re\n").json()
     assert said["ignored"] == ["day", "subject"] and said["added"] == 1
     said = desk.post(path, content=b'text,label\na,b\n"never closed,c\n').json()
-    assert "line 3" in said["error"] and "skip" not in said["error"] and "/tmp" not in said["error"]
+    assert "line 3" in said["error"] and "/tmp" not in said["error"]
+    assert "skip_bad=true" in said["error"]  # as the query has it, and not as Python
 
 
 def test_a_file_may_be_in_a_form_as_curl_sends_it(desk):
@@ -285,7 +287,11 @@ def test_rows_of_every_kind_come_back_from_an_exported_table(desk):
 def test_an_import_says_which_encoding_was_found(desk):
     content = "text,label\nhällo,grüße\n".encode("cp1252")
     said = desk.post("/api/models/mail/import", content=content).json()
-    assert said["notes"] == ["the file is not UTF-8 and is read as windows-1252"]
+    (note,) = said["notes"]
+    assert note.startswith("the file is not UTF-8 and is read as windows-1252")
+    assert note.endswith("name its encoding with encoding=...")
+    said = desk.post("/api/models/mail/import?encoding=windows-1252", content=content).json()
+    assert (said["notes"], said["unchanged"]) == ([], 1)
 
 
 # ---- for machines -------------------------------------------------------------------------------

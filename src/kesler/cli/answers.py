@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from kesler.data.labels import NEW
+from kesler.data.labels import NEW, name_in_line
 from kesler.data.whole_file import whole_file
 from kesler.errors import KeslerError
 from kesler.readers.reader import Origin, parse_number
@@ -71,23 +71,6 @@ def _print(lines: Iterator[str]) -> None:
 
 
 # ---- lines --------------------------------------------------------------------------------------
-
-_ESCAPES = str.maketrans(
-    {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    | {c: f"\\x{ord(c):02x}" for c in "\v\f\x1c\x1d\x1e\x85"}
-    | {c: f"\\u{ord(c):04x}" for c in "\u2028\u2029"}
-)
-
-
-def name_in_line(label: Any) -> str:
-    r"""Return the name of a class in a line of text, with line ends, tabs and backslashes escaped.
-
-    Examples
-    --------
-    >>> print(name_in_line("line one\nline two"), name_in_line("a\\b"), name_in_line(7))
-    line one\nline two a\\b 7
-    """
-    return str(label).translate(_ESCAPES)
 
 
 def text_line(answer: Answer, options: Namespace) -> str:

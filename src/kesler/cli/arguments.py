@@ -595,8 +595,9 @@ class _SkipBad(Action):
 
 
 def _character(token: str) -> str:
-    named = {"tab": "\t", "\\t": "\t", "none": "", "space": " "}
-    found = named.get(token.lower(), token)
+    from kesler.readers.dialects import NAMED
+
+    found = NAMED.get(token.lower(), token)
     if len(found) > 1:
         raise ArgumentTypeError(f"{token!r} is neither one character nor tab, space or none")
     return found

@@ -118,3 +118,21 @@ def is_missing(label: Any) -> bool:
         return True
     except ValueError:  # as an array
         return False
+
+
+_ESCAPES = str.maketrans(
+    {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    | {c: f"\\x{ord(c):02x}" for c in "\v\f\x1c\x1d\x1e\x85"}
+    | {c: f"\\u{ord(c):04x}" for c in "\u2028\u2029"}
+)
+
+
+def name_in_line(label: Any) -> str:
+    r"""Return the name of a class in a line of text, with line ends, tabs and backslashes escaped.
+
+    Examples
+    --------
+    >>> print(name_in_line("line one\nline two"), name_in_line("a\\b"), name_in_line(7))
+    line one\nline two a\\b 7
+    """
+    return str(label).translate(_ESCAPES)

@@ -18,6 +18,8 @@ LONGEST_ROW = 1 << 20  # bytes of the lines of a row, unless it is one line
 # read, so that no file takes more than linear time. Beyond it, each line is a row.
 MOST_AGAIN = 1 << 22
 TIMES_AGAIN = 4
+# The csv module refuses longer cells, by default those of more than 131,072 characters.
+csv.field_size_limit(max(csv.field_size_limit(), 1 << 26))
 NOT_CLOSED = "a quote is opened in it and not closed"
 
 

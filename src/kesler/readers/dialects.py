@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 DELIMITERS = "\t|;,"
 """The delimiters that are found, first the one that cells hold most seldom."""
+NAMED = {"tab": "\t", "\\t": "\t", "none": "", "space": " "}
+"""Characters that are written as words, in lower case."""
 N_LINES = 100
 """Lines by which a dialect is found."""
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[\s,;|]*', re.IGNORECASE)

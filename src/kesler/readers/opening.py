@@ -393,7 +393,7 @@ def open_stream(
     dialect = Dialect(delimiter, quote, escape, skip_lines, header)
     own = {"sheet": sheet, "sql": query if sql is None else sql}
     return Stream(
-        _reader(path, lines, format, fields, names, dialect, own),
+        reader_of(path, lines, format, fields, names, dialect, own),
         fields.source,
         require_labels=require_labels,
         skip_bad=skip_bad,
@@ -425,7 +425,7 @@ def _split(text: str | Sequence[str] | None) -> Sequence[str]:
     return text or ()
 
 
-def _reader(
+def reader_of(
     path: str,
     lines: Lines,
     format: str | None,
@@ -434,6 +434,13 @@ def _reader(
     dialect: Dialect,
     own: Mapping[str, str | None],
 ) -> Reader:
+    """Return the reader of a source, for the arguments of `open_stream`.
+
+    Raises
+    ------
+    KeslerError
+        If the arguments do not fit the source or it cannot be read.
+    """
     if path.startswith(PREFIX):
         given = (format, fields.label, fields.id, lines.encoding, *own.values())
         if fields.text or any(each is not None for each in given):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import csv
-import io
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -21,7 +19,9 @@ from starlette.types import Receive, Scope, Send
 from kesler.service import bodies, rows_in
 from kesler.service.answers import Wanted, jsonable
 from kesler.service.bodies import Body, LearnRequest, PredictRequest, decoded, described
+from kesler.service.exports import Kept, as_csv, as_json_lines
 from kesler.service.filing import filed, import_report
+from kesler.service.import_options import OPTIONS, ImportOptions
 from kesler.service.limits import body_of, lines_of
 from kesler.service.refusals import FAILED, FORBIDDEN, NOT_VALID, TOO_LARGE, Refusal
 from kesler.service.registry import ModelRegistry
@@ -29,7 +29,7 @@ from kesler.service.rows_in import Taught
 from kesler.service.served import Served
 from kesler.service.settings import Settings
 from kesler.service.tokens import Token
-from kesler.service.uploads import file_of, to_cell
+from kesler.service.uploads import File, file_of
 
 _log = logging.getLogger("kesler.service")
 _FAILED = "the server failed, and its log says why: the rows after the last answer were not read"
@@ -430,12 +430,12 @@ def event_of(event: Any) -> dict[str, Any]:
 
 async def export_jsonl(call: Call) -> Response:
     """Return the rows with their answers as JSON lines."""
-    return _file(_exported_lines(call.served), LINES, f"{call.served.name}.jsonl")
+    return _file(as_json_lines(_kept(call.served)), LINES, f"{call.served.name}.jsonl")
 
 
 async def export_csv(call: Call) -> Response:
     """Return the texts with their answers as CSV."""
-    return _file(_exported_csv(call.served), "text/csv; charset=utf-8", f"{call.served.name}.csv")
+    return _file(as_csv(_kept(call.served)), "text/csv; charset=utf-8", f"{call.served.name}.csv")
 
 
 def _file(pieces: Iterator[str], media_type: str, name: str) -> Response:
@@ -449,37 +449,35 @@ def _file(pieces: Iterator[str], media_type: str, name: str) -> Response:
     )
 
 
-def _exported_lines(served: Served) -> Iterator[str]:
+def _kept(served: Served) -> Iterator[Kept]:
     for each in served.model.remaining():
-        row = jsonable(each.row)
-        content = {"text": row} if isinstance(row, str) else {"row": row}
-        values = content | {"label": jsonable(each.current), "id": each.id}
-        if each.subject is not None:
-            values["person"] = each.subject
-        yield json.dumps(values, ensure_ascii=False) + "\n"
-
-
-def _exported_csv(served: Served) -> Iterator[str]:
-    yield "text,row,label,id,person\r\n"
-    for each in served.model.remaining():
-        row = jsonable(each.row)
-        content = [row, ""] if isinstance(row, str) else ["", to_cell(row)]
-        line = io.StringIO(newline="")
-        label = to_cell(jsonable(each.current))
-        csv.writer(line).writerow([*content, label, each.id, each.subject or ""])
-        yield line.getvalue()
+        yield Kept(jsonable(each.row), jsonable(each.current), each.id, each.subject)
 
 
 async def import_file(call: Call) -> Response:
     """File the rows of a file."""
-    limits, query = call.settings, call.query(text="", label="", id="", person="")
+    limits, query = call.settings, dict(call.request.query_params)
+    rows_in.require_fields(query, OPTIONS, "the query")
     data = await body_of(call.request, limits.max_import, limits.patience)
     file = await call.thread(file_of, data, call.request.headers.get("content-type", ""))
-    served, by = call.served, call.who.name
-    columns = {name: column for name, column in query.items() if column}
-    found = await call.thread(rows_in.rows_of_file, file, limits.max_rows, columns)
-    outcomes = await filed(served, found.rows, by, call.thread)
-    return Json(import_report(outcomes, found))
+    options = ImportOptions.of(_options(query, file.fields))
+    return Json(await imported(call, file, options))
+
+
+def _options(query: Mapping[str, str], fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the options in the query and in the form of an import."""
+    rows_in.require_fields(fields, OPTIONS, "the form")
+    for name in query.keys() & fields.keys():
+        if query[name] != fields[name]:
+            raise Refusal(NOT_VALID, f"{name} is in the query and another in the form: send one")
+    return {**query, **fields}
+
+
+async def imported(call: Call, file: File, options: ImportOptions) -> dict[str, Any]:
+    """File the rows of a file; return a report."""
+    served, most = call.served, call.settings.max_rows
+    upload = await call.thread(rows_in.rows_of_file, file, most, options)
+    return import_report(await filed(served, upload, call.who.name, call.thread), upload)
 
 
 async def discard(call: Call) -> Response:
@@ -537,11 +535,9 @@ ENDPOINTS = (
                  "q": (str, "a text that they contain")}),
     Endpoint("discard", "POST", f"{MODEL}/discard", "teach", "Remove rows that wait for an answer.",
              discard, (bodies.DiscardReport,), bodies.DiscardRequest),
-    Endpoint("import", "POST", f"{MODEL}/import", "teach", "File the rows of CSV, JSON, a workbook "
-             "or mail: those with a label are learnt, the others wait for an answer.", import_file,
-             (bodies.ImportReport,), query={
-                 name: (str, f"the column of the {name}, if it has another name")
-                 for name in ("text", "label", "id", "person")}),
+    Endpoint("import", "POST", f"{MODEL}/import", "teach", "File the rows of CSV, JSON, Parquet, a "
+             "workbook or mail: those with a label are learnt, the others wait for an answer.",
+             import_file, (bodies.ImportReport,), query=OPTIONS),
     Endpoint("export_jsonl", "GET", f"{MODEL}/export.jsonl", "read", "Rows and answers as JSON "
              "lines.", export_jsonl, LINES),
     Endpoint("export_csv", "GET", f"{MODEL}/export.csv", "read", "Rows and answers as CSV.",

@@ -9,7 +9,7 @@ from kesler.evaluation.reports.label_sets import LabelReport
 from kesler.evaluation.reports.report import Report
 from kesler.service.served import Served
 from kesler.service.validation import Validated
-from kesler.service.views import counted, percent, shown_time
+from kesler.service.views import counted, percent, shown_name, shown_time
 
 MOST_CONFUSIONS = 15
 MOST_OF_CLASS = 3
@@ -33,11 +33,11 @@ def classes_of(served: Served) -> dict[str, Any]:
     wrong = _confused_with(found.report)
     classes = [
         {
-            "label": str(each.label),
+            "label": shown_name(each.label),
             "rows": f"{each.rows:,}",
             "error": percent(1 - each.recall),
             "arrival": _arrival(each.first, found.times),
-            "confusions": wrong.get(str(each.label), [])[:MOST_OF_CLASS],
+            "confusions": wrong.get(shown_name(each.label), [])[:MOST_OF_CLASS],
         }
         for each in _classes_in(found.report)
         if each.rows
@@ -78,7 +78,9 @@ def _confused_with(report: Report | LabelReport) -> dict[str, list[tuple[str, in
     """Return for each class the classes that were predicted in its place, and how often."""
     wrong: dict[str, list[tuple[str, int]]] = {}
     for each in () if isinstance(report, LabelReport) else report.confusions:
-        wrong.setdefault(str(each.target), []).append((str(each.predicted), each.count))
+        wrong.setdefault(shown_name(each.target), []).append(
+            (shown_name(each.predicted), each.count)
+        )
     return wrong
 
 
@@ -90,7 +92,11 @@ def _arrival(first: int | None, times: list[float]) -> str:
 
 def _error_of(report: Report) -> dict[str, Any]:
     confusions = [
-        {"target": str(each.target), "predicted": str(each.predicted), "count": f"{each.count:,}"}
+        {
+            "target": shown_name(each.target),
+            "predicted": shown_name(each.predicted),
+            "count": f"{each.count:,}",
+        }
         for each in report.confusions[:MOST_CONFUSIONS]
     ]
     tiles = [

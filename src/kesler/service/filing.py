@@ -5,41 +5,52 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kesler.service.items import Item
-from kesler.service.refusals import Refusal
-from kesler.service.rows_in import Taught, Upload
-from kesler.service.served import Served
+from kesler.service.refusals import CONFLICT, Refusal
+from kesler.service.rows_in import Taught, Upload, refusal_at
+from kesler.service.served import Served, plain_row
+
+if TYPE_CHECKING:
+    from kesler.durable import Event
 
 ROWS_AT_ONCE = 500
 MOST_SENTENCES = 20
 
 
 async def filed(
-    served: Served, rows: Sequence[Taught], by: str, thread: Callable[..., Awaitable[Any]]
+    served: Served, upload: Upload, by: str, thread: Callable[..., Awaitable[Any]]
 ) -> list[str | Refusal]:
-    """File rows; return what became of each: "added", "learnt", "unchanged" or a refusal.
+    """File the rows of a file.
 
     Parameters
     ----------
     served : Served
-    rows : sequence of Taught
-        Each with an id.
+    upload : Upload
+        Its rows have ids.
     by : str
         Who files them.
     thread : async callable
         Runs a function in another thread.
+
+    Returns
+    -------
+    list of what became of each row: "added", "learnt", "unchanged" or a refusal.
     """
-    answered = [each for each in rows if each.answer is not None]
-    outcomes: dict[str, str | Refusal] = {}
+    answered = [i for i, each in enumerate(upload.rows) if each.answer is not None]
+    waiting = [i for i, each in enumerate(upload.rows) if each.answer is None]
+    outcomes: dict[int, str | Refusal] = {}
     for start in range(0, len(answered), ROWS_AT_ONCE):
         group = answered[start : start + ROWS_AT_ONCE]
-        found = await asyncio.wrap_future(served.learn(group, by))
-        for each, outcome in zip(group, found, strict=True):
-            outcomes[str(each.id)] = _in_a_word(outcome)
-    open_rows = [each for each in rows if each.answer is None]
-    return [*outcomes.values(), *await thread(_added, served, open_rows)]
+        found = await asyncio.wrap_future(served.learn([upload.rows[i] for i in group], by))
+        outcomes |= zip(group, map(_in_a_word, found), strict=True)
+    added = await thread(_added, served, [upload.rows[i] for i in waiting])
+    outcomes |= zip(waiting, added, strict=True)
+    return [
+        refusal_at(place, outcome) if isinstance(outcome := outcomes[i], Refusal) else outcome
+        for i, place in enumerate(upload.places)
+    ]
 
 
 def _in_a_word(outcome: dict[str, Any] | Refusal) -> str | Refusal:
@@ -48,24 +59,41 @@ def _in_a_word(outcome: dict[str, Any] | Refusal) -> str | Refusal:
     return "learnt" if outcome["changed"] else "unchanged"
 
 
-def _added(served: Served, rows: Sequence[Taught]) -> list[str]:
+def _added(served: Served, rows: Sequence[Taught]) -> list[str | Refusal]:
     """Add rows to the inbox, but those that are answered or wait already."""
-    new = [each for each in rows if not served.is_answered(str(each.id))]
-    items = [Item(str(each.id), each.row, each.subject) for each in new]
-    n_added = served.items.add(served.name, items)
-    return ["added"] * n_added + ["unchanged"] * (len(rows) - n_added)
+    known = [served.answered(str(each.id)) for each in rows]
+    new = [
+        Item(str(each.id), each.row, each.subject)
+        for each, event in zip(rows, known, strict=True)
+        if event is None
+    ]
+    added = iter(served.items.add(served.name, new))
+    return [
+        "added" if event is None and next(added) else _known(served, each, event)
+        for each, event in zip(rows, known, strict=True)
+    ]
+
+
+def _known(served: Served, row: Taught, event: Event | None) -> str | Refusal:
+    """Return what is said of a row whose id is that of a row that is answered, or waits."""
+    id = str(row.id)
+    other = served.items.get(served.name, id) if event is None else event
+    if other is None or plain_row(other.row) == plain_row(row.row):
+        return "unchanged"
+    what = "waits for an answer" if event is None else "has an answer"
+    return Refusal(CONFLICT, f"the id {id!r} is that of another row, which {what}")
 
 
 def import_report(outcomes: Sequence[str | Refusal], upload: Upload) -> dict[str, Any]:
     """Return how many rows became what, why the first were refused, and how the file was read."""
     counts = Counter(each for each in outcomes if isinstance(each, str))
-    refusals = [str(each) for each in outcomes if isinstance(each, Refusal)]
+    refusals = [*upload.refused, *(each for each in outcomes if isinstance(each, Refusal))]
     return {
         "added": counts["added"],
         "learnt": counts["learnt"],
         "unchanged": counts["unchanged"],
         "refused": len(refusals),
-        "sentences": refusals[:MOST_SENTENCES],
+        "sentences": [*map(str, refusals[:MOST_SENTENCES])],
         "ignored": upload.ignored,
         "notes": upload.notes,
     }

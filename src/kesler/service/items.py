@@ -64,21 +64,19 @@ class Items:
 
     # ---- changes ----------------------------------------------------------------------------
 
-    def add(self, model: str, items: Iterable[Item]) -> int:
-        """Add items; return how many were new. Those with the id of another item are left out."""
+    def add(self, model: str, items: Iterable[Item]) -> list[bool]:
+        """Add items; return which were new. Those with the id of another item are left out."""
         now = time.time()
         rows = [
             (model, i.id, json.dumps(i.row, ensure_ascii=False), i.subject, i.arrived or now)
             for i in items
         ]
         with self._writing() as database:
-            before = database.total_changes
-            database.executemany(
+            insert = (
                 "INSERT OR IGNORE INTO service_items (model, id, data, subject, arrived) "
-                "VALUES (?, ?, ?, ?, ?)",
-                rows,
+                "VALUES (?, ?, ?, ?, ?)"
             )
-            return database.total_changes - before
+            return [database.execute(insert, row).rowcount > 0 for row in rows]
 
     def remove(self, model: str, ids: Iterable[str]) -> None:
         """Remove the items of these ids, if there are any; nothing is written if there are none."""

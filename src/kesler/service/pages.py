@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from kesler.errors import KeslerError
 from kesler.service import rows_in, views
-from kesler.service.api import Call, done, forgotten
-from kesler.service.filing import filed, import_report
+from kesler.service.api import Call, done, forgotten, imported
+from kesler.service.import_options import ImportOptions
 from kesler.service.limits import body_of
 from kesler.service.refusals import FORBIDDEN, NOT_VALID, Refusal, refusal_of
 from kesler.service.rows_in import Taught
@@ -83,7 +83,7 @@ async def acted(call: Call) -> str:
     """Do what a form asks for; return a sentence that says what was done."""
     if call.request.query_params.get("do") == "import":
         data = await body_of(call.request, call.settings.max_import, call.settings.patience)
-        return await _imported(call, data)
+        return await _imported(call, File(data, call.request.query_params.get("name", "")))
     form = await form_of(call)
     action = _ACTIONS.get(form.pop("do", ""))
     if action is None:
@@ -101,7 +101,7 @@ async def _answer(call: Call, form: Mapping[str, str]) -> str:
     (outcome,) = await done(served.learn([row], call.who.name))
     if isinstance(outcome, Refusal):
         raise outcome
-    return f"Filed as {label}."
+    return f"Filed as {views.shown_name(label)}."
 
 
 async def _undo(call: Call, form: Mapping[str, str]) -> str:
@@ -116,28 +116,29 @@ async def _relabel(call: Call, form: Mapping[str, str]) -> str:
     served, id = call.served, rows_in.named(form.get("id"), "id")
     label = _known(call, form.get("answer"))
     await done(served.change(lambda: served.relabel(id, label, call.who.name)))
-    return f"Corrected to {label}."
+    return f"Corrected to {views.shown_name(label)}."
 
 
 async def _rename(call: Call, form: Mapping[str, str]) -> str:
     served, old = call.served, _known(call, form.get("old"))
-    new = rows_in.named(form.get("new"), "the new name")
+    new = rows_in.label(form.get("new"), "the new name")
     await done(served.change(lambda: served.rename(old, new, call.who.name)))
-    return f"Renamed {old} to {new}."
+    return f"Renamed {views.shown_name(old)} to {views.shown_name(new)}."
 
 
 async def _merge(call: Call, form: Mapping[str, str]) -> str:
     served = call.served
     source, target = (_known(call, form.get(name)) for name in ("source", "target"))
     await done(served.change(lambda: served.merge(source, target, call.who.name)))
-    return f"Merged {source} into {target}."
+    return f"Merged {views.shown_name(source)} into {views.shown_name(target)}."
 
 
-def _known(call: Call, text: str | None) -> Any:
-    """Return the class that is written like this, or the text of a new one."""
-    name = rows_in.named(text, "the class")
+def _known(call: Call, text: Any) -> Any:
+    """Return the class that is shown or written like this, or that of a new name."""
     labels = views.labels_of(call.served.estimator)
-    return next((each for each in labels if str(each) == name), name)
+    named = {str(each): each for each in labels} | {views.shown_name(each): each for each in labels}
+    name = text.strip() if isinstance(text, str) else ""
+    return named[name] if name in named else rows_in.label(text, "the class")
 
 
 async def _forget(call: Call, form: Mapping[str, str]) -> str:
@@ -157,13 +158,12 @@ async def _discard(call: Call, form: Mapping[str, str]) -> str:
 
 
 async def _import(call: Call, form: Mapping[str, str]) -> str:
-    return await _imported(call, form.get("lines", "").encode("utf-8", "surrogatepass"))
+    lines = form.get("lines", "").encode("utf-8", "surrogatepass")
+    return await _imported(call, File(lines))
 
 
-async def _imported(call: Call, data: bytes) -> str:
-    found = await call.thread(rows_in.rows_of_file, File(data), call.settings.max_rows)
-    outcomes = await filed(call.served, found.rows, call.who.name, call.thread)
-    report = import_report(outcomes, found)
+async def _imported(call: Call, file: File) -> str:
+    report = await imported(call, file, ImportOptions())
     said = [
         f"{views.counted(report['added'], 'item')} added" if report["added"] else "",
         f"{views.counted(report['learnt'], 'row')} learnt" if report["learnt"] else "",
@@ -244,7 +244,7 @@ def _inbox(call: Call, query: Mapping[str, str]) -> Shown:
         "order": order,
         "items": items,
         "count": views.count_line(n_found, start, len(items), q),
-        "classes": [str(each) for each in views.labels_of(served.estimator)],
+        "classes": [views.shown_name(each) for each in views.labels_of(served.estimator)],
         "last": views.last_answer(served, call.who.name),
         "older": link(start + views.PAGE) if start + views.PAGE < n_found else "",
         "newer": link(max(0, start - views.PAGE)) if start else "",
@@ -267,7 +267,7 @@ def _history(call: Call, query: Mapping[str, str]) -> Shown:
     rest = f"/models/{served.name}/history?before={events[-1].number}" if events else ""
     return "history", {
         "events": [views.event_of(served, each) for each in events],
-        "classes": [str(each) for each in views.labels_of(served.estimator)],
+        "classes": [views.shown_name(each) for each in views.labels_of(served.estimator)],
         "older": rest if len(events) == limit else "",
     }
 

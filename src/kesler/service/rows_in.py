@@ -7,10 +7,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time
+from math import isfinite
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
+from kesler.data.labels import class_of, is_missing
+from kesler.data.schema.cells import UnfitError, plain
+from kesler.readers.records import listed
 from kesler.service.bodies import (
     MOST_CHARACTERS,
     LearnRequest,
@@ -18,13 +23,17 @@ from kesler.service.bodies import (
     TaughtRow,
     converted,
 )
-from kesler.service.refusals import BAD_REQUEST, NOT_VALID, TOO_LARGE, Refusal
-from kesler.service.uploads import LABEL, ROW, File, contents_of
+from kesler.service.import_options import ID, LABEL, PERSON, TEXT, ImportOptions
+from kesler.service.refusals import BAD_REQUEST, NOT_VALID, Refusal
+from kesler.service.uploads import File, Record, contents_of
 
 MOST_DEPTH = 3
 ROW_IN_WORDS = "send a text, a list of numbers, or an object of names and values"
 MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-TEXT, ID, PERSON = "text", "id", "person"
+ROW = "row"
+SURROGATE = re.compile("[\ud800-\udfff]")
+UNSHOWN = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Control characters, ends of lines, and overrides of the direction of text."""
 
 
 class Taught(NamedTuple):
@@ -67,26 +76,38 @@ def model_name(value: Any) -> str:
 
 
 def label(value: Any, what: str = "the answer") -> Any:
-    """Return a label: a text, an integer, or a list of these for several labels.
+    r"""Return a label as the library learns it: a text, a number, or a list for several labels.
+
+    Texts may have any characters, which pages escape where they cannot be shown.
 
     Raises
     ------
     Refusal
         With status 422.
+
+    Examples
+    --------
+    >>> label(" spam\n"), label(1.5), label([7, "a"])
+    ('spam', 1.5, [7, 'a'])
     """
-    if isinstance(value, list) and all(isinstance(each, (str, int)) for each in value):
+    if isinstance(value, list):
         return [label(each, what) for each in value]
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise Refusal(NOT_VALID, f"{what} is no text, no integer and no list of these")
-    if isinstance(value, int):
-        if abs(value) >= 1 << 53:
-            raise Refusal(NOT_VALID, f"{what} is an integer of more than 53 bits: send a text")
-        return value
-    return named(value, what)
+    if not isinstance(value, (str, int, float)) or (
+        isinstance(value, float) and not isfinite(value)
+    ):
+        raise Refusal(NOT_VALID, f"{what} is no text, no number and no list of these")
+    if isinstance(value, str):
+        return _short_text(class_of(value), what)
+    if abs(value) >= 1 << 53:
+        raise Refusal(NOT_VALID, f"{what} is a number of more than 53 bits: send a text")
+    return value
 
 
 def named(value: Any, what: str) -> str:
-    """Return a text of 1 to 200 visible characters, without spaces around it.
+    """Return a text of 1 to 200 characters without spaces around it, which pages can show.
+
+    Joiners, marks of direction and spaces of every kind are parts of words. Control characters and
+    overrides of the direction of text are not, since they could make one name look like another.
 
     Raises
     ------
@@ -100,11 +121,17 @@ def named(value: Any, what: str) -> str:
     """
     if not isinstance(value, str):
         raise Refusal(NOT_VALID, f"{what} is no text")
-    text = str(value).strip()
+    text = _short_text(str(value).strip(), what)
+    if UNSHOWN.search(text):
+        raise Refusal(NOT_VALID, f"{what} contains characters that cannot be shown: remove them")
+    return text
+
+
+def _short_text(text: str, what: str) -> str:
     if not 1 <= len(text) <= MOST_CHARACTERS:
         raise Refusal(NOT_VALID, f"{what} must have 1 to {MOST_CHARACTERS} characters")
-    if not text.isprintable():
-        raise Refusal(NOT_VALID, f"{what} contains characters that cannot be shown: remove them")
+    if SURROGATE.search(text):
+        raise Refusal(NOT_VALID, f"{what} contains half a character, which is no text in UTF-8")
     return text
 
 
@@ -173,100 +200,184 @@ def taught(body: LearnRequest | TaughtRow) -> Taught:
 
 
 class Upload(NamedTuple):
-    """The rows of a file, its columns that are not used, and sentences about how it was read."""
+    """The rows of a file, and how it was read.
+
+    Parameters
+    ----------
+    rows : list of Taught
+        The rows that can be used.
+    places : list of str
+        Where each stands in the file.
+    refused : list of Refusal
+        Why others cannot be used, with their places.
+    ignored : list of str
+        The columns that are not used.
+    notes : list of str
+        Sentences about how the file was read.
+    """
 
     rows: list[Taught]
+    places: list[str]
+    refused: list[Refusal]
     ignored: list[str]
     notes: list[str]
 
 
-def rows_of_file(file: File, most: int, columns: Mapping[str, str] | None = None) -> Upload:
+def rows_of_file(file: File, most: int, options: ImportOptions | None = None) -> Upload:
     r"""Return the rows of a file, which is read as by :func:`~kesler.service.uploads.contents_of`.
 
     The columns ``text``, ``label``, ``id`` and ``person`` are the text, its answer if it has one,
-    its id, and the person whom it is about; without a column ``text``, all others are the row. Rows
-    without an id get one from their content, so that the same file can be sent twice.
+    its id, and the person whom it is about; without a column ``text``, all others are the row. In
+    these columns, only what is empty is missing. Rows without an id get one from their content, so
+    that the same file can be sent twice. "Text", "LABEL" and "Id" are such names as well.
 
     Parameters
     ----------
     file : File
-        CSV, JSON lines, a JSON array, a workbook or mail.
+        CSV, JSON, Parquet, a workbook or mail.
     most : int
         The most rows.
-    columns : mapping or None, default None
-        The column that is the text, the label, the id or the person, by these words, where it has
-        another name; the text may be several, separated by commas. "Text", "LABEL" and "Id" are
-        such names as well.
+    options : ImportOptions or None, default None
+        What the client says of the file.
 
     Raises
     ------
     Refusal
-        With status 400, 413 or 422, which names the first row that cannot be used.
+        With status 400, 413 or 422, which names the first row that cannot be used, unless such rows
+        are to be refused alone.
 
     Examples
     --------
-    >>> found = rows_of_file(File(b"text,label,day\nhello,,Monday\nwin,spam,Friday\n"), 9)
+    >>> found = rows_of_file(File(b"text,label,day\nhello,,Monday\nNA,spam,Friday\n"), 9)
     >>> [(each.row, each.answer) for each in found.rows], found.ignored
-    ([('hello', None), ('win', 'spam')], ['day'])
+    ([('hello', None), ('NA', 'spam')], ['day'])
     """
-    given = {each: meant for each, meant in (columns or {}).items() if each != TEXT}
-    texts = list(filter(None, map(str.strip, (columns or {}).get(TEXT, "").split(","))))
-    found, seen, ignored = list[Taught](), Counter[str](), dict[str, None]()
-    absent = {*given.values(), *texts}
-    contents = contents_of(file)
-    if len(contents.records) > most:
-        raise Refusal(TOO_LARGE, f"the file has more than {most} rows: send it in parts")
-    for place, values in contents.records:
-        absent -= values.keys()
-        record = {name: value for name, value in values.items() if value is not None}
+    options = options or ImportOptions()
+    contents = contents_of(file, most, options)
+    _require_columns(contents.records, options)
+    upload = Upload([], [], [], [], contents.notes)
+    seen, ignored = Counter[str](), dict[str, None]()
+    for record in contents.records:
         try:
-            taught, unused = _filed(_renamed(record, given, texts), seen)
+            taught, unused = _filed(record, options, seen)
         except Refusal as refusal:
-            raise Refusal(refusal.status, f"{place}: {refusal}") from None
-        found.append(taught)
+            upload.refused.append(refusal_at(record.place, refusal))
+            if not options.skip_bad:
+                raise _of_file(upload.refused[0]) from None
+            continue
+        upload.rows.append(taught)
+        upload.places.append(record.place)
         ignored |= dict.fromkeys(unused)
-    if absent:
-        raise Refusal(NOT_VALID, f"no row of the file has a column {min(absent)[:40]!r}")
-    if not found:
+    if not contents.records:
         raise Refusal(BAD_REQUEST, "the file has no rows: send CSV with a header, or JSON lines")
-    return Upload(found, [*ignored], contents.notes)
+    upload.ignored.extend(ignored)
+    return upload
 
 
-def _renamed(
-    record: dict[str, Any], columns: Mapping[str, str], texts: Sequence[str]
-) -> dict[str, Any]:
+def refusal_at(place: str, refusal: Refusal) -> Refusal:
+    """Return a refusal of a row with the place of the row."""
+    return Refusal(refusal.status, f"{place}: {refusal}")
+
+
+def _of_file(refusal: Refusal) -> Refusal:
+    """Return the refusal of a whole file for one of its rows."""
+    return Refusal(
+        refusal.status,
+        f"{refusal}; mend it, or have such rows refused alone with skip_bad=true: nothing was "
+        "filed",
+    )
+
+
+def _require_columns(records: Sequence[Record], options: ImportOptions) -> None:
+    """Raise if no record has a column that is named."""
+    named = {*options.texts, *(each for name, each in options.columns.items() if name != TEXT)}
+    found = dict.fromkeys(name for record in records for name in record.values)
+    absent = sorted(named - found.keys())
+    if absent and found:
+        raise Refusal(
+            NOT_VALID, f"no row of the file has a column {absent[0][:40]!r}: it has {listed(found)}"
+        )
+
+
+def _renamed(record: dict[str, Any], options: ImportOptions) -> dict[str, Any]:
     """Return a record with the names of the columns that have a meaning; others are as given."""
-    meaning = {column: name for name, column in columns.items()}
+    texts = options.texts
+    meaning = {column: name for name, column in options.columns.items() if name != TEXT}
     taken = {*meaning.values(), *([TEXT] if texts else ())}
     for name in record:
         folded = name.strip().casefold()
         if name not in meaning and folded in (TEXT, LABEL, ID) and folded not in taken:
             meaning[name] = folded
     found = {meaning.get(name, name): value for name, value in record.items()}
-    parts = [found.pop(each) for each in texts if each in found]
-    return (
-        {**found, TEXT: "\n".join(map(str, parts)) if len(parts) > 1 else parts[0]}
-        if parts
-        else found
-    )
+    if not texts:
+        return found
+    parts = [found.pop(each, None) for each in texts]
+    given = [_text(each) for each in parts if not is_missing(each)]
+    return {**found, TEXT: "\n".join(given) if given else None}
 
 
-def _filed(record: dict[str, Any], seen: Counter[str]) -> tuple[Taught, list[str]]:
+def _filed(record: Record, options: ImportOptions, seen: Counter[str]) -> tuple[Taught, list[str]]:
     """Return the row of a record and the columns that are not used.
 
     Rows of the same content are numbered.
     """
-    record = dict(record)
-    given = {name: record.pop(name, None) for name in (LABEL, ID, PERSON)}
-    if not record:
-        raise Refusal(NOT_VALID, "it has no text and no other columns")
-    alone = ROW if set(record) == {ROW} else TEXT
-    content = row(converted(record.get(alone, record), Row, alone))
-    answer = label(given[LABEL]) if given[LABEL] not in (None, "") else None
-    own = given[ID] if isinstance(given[ID], (str, type(None))) else str(given[ID])
+    if record.fault:
+        raise Refusal(BAD_REQUEST, record.fault)
+    values = _renamed(record.values, options)
+    given = {name: values.pop(name, None) for name in (LABEL, ID, PERSON)}
+    unused = [name for name in values if name != TEXT] if TEXT in values else []
+    content = row(converted(_content(values), Row, TEXT if TEXT in values else ROW))
+    own = None if is_missing(given[ID]) else str(given[ID])
     id = named(own, ID) if own else _id_of(content, seen)
-    unused = [name for name in record if name != alone] if alone in record else []
-    return Taught(content, answer, id, optional(given[PERSON], PERSON)), unused
+    person = None if is_missing(given[PERSON]) else str(given[PERSON])
+    return Taught(content, _answer(given[LABEL]), id, optional(person or None, PERSON)), unused
+
+
+def _content(values: Mapping[str, Any]) -> Any:
+    """Return what is to be learnt or filed of a record: its text, or all its columns."""
+    if TEXT in values:
+        if is_missing(values[TEXT]):
+            raise Refusal(NOT_VALID, "it has no text")
+        return _text(values[TEXT])
+    if set(values) == {ROW} and not isinstance(values[ROW], str):
+        return values[ROW]
+    cells = {name: _cell(name, value) for name, value in values.items()}
+    found = {name: cell for name, cell in cells.items() if cell is not None}
+    if not found:
+        raise Refusal(NOT_VALID, "it has no text and no other columns")
+    return found
+
+
+def _text(value: Any) -> Any:
+    """Return a value of a column of texts: numbers and dates are texts; JSON may be of any type."""
+    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+        return "\n".join(value)
+    return value if isinstance(value, (str, list, dict)) else _written(value)
+
+
+def _written(value: Any) -> str:
+    """Return a value that is no text as it is written."""
+    if isinstance(value, bool):
+        return json.dumps(value)
+    return value.isoformat() if isinstance(value, (date, time)) else str(value)
+
+
+def _cell(name: str, value: Any) -> Any:
+    """Return a cell of a row with columns, as JSON can hold it."""
+    if isinstance(value, (list, dict)):
+        return value
+    try:
+        cell = plain(value)
+    except UnfitError as error:
+        raise Refusal(NOT_VALID, f"{name!r} holds {error}, which no column can hold") from None
+    return cell.isoformat() if isinstance(cell, datetime) else cell
+
+
+def _answer(value: Any) -> Any:
+    """Return the answer of a row, None if it has none."""
+    value = _written(value) if isinstance(value, date) else value
+    missing = class_of(value) in (None, "") if not isinstance(value, list) else not value
+    return None if missing else label(value)
 
 
 def _id_of(content: Any, seen: Counter[str]) -> str:

@@ -133,7 +133,7 @@ class Served:
         """Take an event back; a row that was learnt waits for an answer again. Runs in `change`."""
         event = self.event(id)
         if event.kind == "learn" and not event.taken_back:
-            self.items.add(self.name, [Item(id, _plain_row(event.row), event.subject)])
+            self.items.add(self.name, [Item(id, plain_row(event.row), event.subject)])
         receipt = self.model.undo(id, by=by)
         if event.kind == "undo" and not event.taken_back:
             self.items.remove(self.name, [str(event.target)])
@@ -168,10 +168,11 @@ class Served:
             raise Refusal(NOT_FOUND, f"{self.name} has no event {id!r}: look into its history")
         return found
 
-    def is_answered(self, id: str) -> bool:
-        """Return whether a row has an answer that holds."""
+    def answered(self, id: str) -> Event | None:
+        """Return the event of a row that has an answer that holds, else None."""
         event = self.model.find(id)
-        return event is not None and event.kind == "learn" and not event.taken_back
+        holds = event is not None and event.kind == "learn" and not event.taken_back
+        return event if holds else None
 
     def forget(self, what: str, value: Any, by: str) -> dict[str, Any]:
         """Forget a row, a subject or a class for good. Runs in `change`."""
@@ -187,7 +188,7 @@ class Served:
 
     def reconcile(self) -> None:
         """Remove items that have an answer, as after an end between an answer and its removal."""
-        done = [id for id in self.items.ids(self.name) if self.is_answered(id)]
+        done = [id for id in self.items.ids(self.name) if self.answered(id)]
         if done:
             self.items.remove(self.name, done)
 
@@ -296,7 +297,7 @@ class Served:
         """Make a row valid that has been taken back, with the answer that it gets now."""
         id = str(row.id)
         event = self.event(id)
-        if _plain_row(event.row) != _plain_row(row.row) or event.subject != row.subject:
+        if plain_row(event.row) != plain_row(row.row) or event.subject != row.subject:
             raise Refusal(CONFLICT, f"the id {id!r} is that of another row, which was taken back")
         self.model.undo(self.model.undo(id, by=by).id, by=by)
         if self.event(id).current != row.answer:
@@ -338,6 +339,6 @@ def _receipt(receipt: Any) -> dict[str, Any]:
     return {"id": receipt.id, "changed": receipt.changed, "n_rows": receipt.n_rows}
 
 
-def _plain_row(row: Any) -> Any:
+def plain_row(row: Any) -> Any:
     """Return a row as JSON can hold it."""
     return row.tolist() if hasattr(row, "tolist") else row

@@ -2,43 +2,62 @@
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any, NamedTuple
 
+from kesler.data.rows import Vocabulary
 from kesler.errors import KeslerError, ReadingWarning
+from kesler.readers.compression import is_compressed
+from kesler.readers.csv_table import begins_csv
+from kesler.readers.dialects import N_LINES, Dialect
+from kesler.readers.features import Names
 from kesler.readers.lines import Lines
-from kesler.readers.opening import format_of, open_stream
-from kesler.service.bodies import decoded
-from kesler.service.refusals import BAD_REQUEST, Refusal
+from kesler.readers.opening import READERS, format_of, reader_of
+from kesler.readers.reader import BadRow, Reader
+from kesler.readers.records import Fields
+from kesler.service.exports import is_export, of_export, records_of_export
+from kesler.service.import_options import FORMATS, ID, LABEL, TEXT, ImportOptions
+from kesler.service.refusals import BAD_REQUEST, TOO_LARGE, Refusal
 
-IN_PYTHON = re.compile(
-    r"(?:; mend it|, or skip such rows|: give format=|: if letters are wrong).*", re.DOTALL
-)
+OTHERS = {
+    b"%PDF-": "a PDF document",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"GIF8": "a picture",
+    b"{\\rtf": "a document in RTF",
+    b"<": "a page of HTML or XML",
+}
+"""What is often sent and is no table, by its first bytes."""
+IN_PLACE = "send CSV with a header, JSON lines, a JSON array, Parquet, a workbook or mail"
+IN_PYTHON = re.compile(r"; mend it, or skip such rows.*| \(text=\.\.\. or --text\)", re.DOTALL)
+"""What only callers of Python can do."""
+SUFFIXES = re.compile(r"\.[A-Za-z0-9]{1,8}")
+MOST_UNPACKED = 256 << 20  # characters of the texts of all records
 _ONE_AT_A_TIME = Lock()
-ROW, LABEL = "row", "label"
 
 
 class Record(NamedTuple):
-    """A record of a file, and where it stands there, in words."""
+    """A record of a file, where it stands there, and what is wrong with it, both in words."""
 
     place: str
     values: dict[str, Any]
+    fault: str = ""
 
 
 class File(NamedTuple):
-    """The bytes of a file, and its name if it has one."""
+    """The bytes of a file, its name if it has one, and the other fields of its form."""
 
     data: bytes
     name: str = ""
+    fields: Mapping[str, str] = {}
 
 
 def file_of(body: bytes, content_type: str) -> File:
@@ -47,28 +66,36 @@ def file_of(body: bytes, content_type: str) -> File:
     Raises
     ------
     Refusal
-        With status 400, if a form has no file or more than one.
+        With status 400, if a form has no file or more than one, or a field twice.
     """
     if not content_type.lower().startswith("multipart/form-data"):
         return File(body)
     from python_multipart import parse_form
     from python_multipart.exceptions import FormParserError
 
-    found: list[File] = []
+    found, fields = list[File](), list[tuple[str, str]]()
 
     def add(file: Any) -> None:
         file.file_object.seek(0)
-        name = (file.file_name or b"").decode(errors="replace")
-        found.append(File(file.file_object.read(), name))
+        found.append(File(file.file_object.read(), _text(file.file_name)))
+
+    def add_field(field: Any) -> None:
+        fields.append((_text(field.field_name), _text(field.value)))
 
     try:
         headers = {"Content-Type": content_type.encode("latin-1", "replace")}
-        parse_form(headers, BytesIO(body), lambda field: None, add)
+        parse_form(headers, BytesIO(body), add_field, add)
     except (FormParserError, ValueError) as error:
         raise Refusal(BAD_REQUEST, f"the form cannot be read ({error})") from None
     if len(found) != 1:
         raise Refusal(BAD_REQUEST, f"the form has {len(found)} files: send one")
-    return found[0]
+    if len(dict(fields)) < len(fields):
+        raise Refusal(BAD_REQUEST, "the form has a field twice: send each once")
+    return found[0]._replace(fields=dict(fields))
+
+
+def _text(sent: bytes | None) -> str:
+    return (sent or b"").decode(errors="replace")
 
 
 class Contents(NamedTuple):
@@ -78,51 +105,36 @@ class Contents(NamedTuple):
     notes: list[str]
 
 
-def contents_of(file: File) -> Contents:
-    r"""Return the records of a file: JSON lines, a JSON array, CSV, a workbook or mail.
+def contents_of(file: File, most: int, options: ImportOptions | None = None) -> Contents:
+    r"""Return the records of a file: CSV, JSON, Parquet, a workbook or mail.
 
-    The encoding, the delimiter and the compression are found as by the command line. Records of
-    mail have the fields text and, of mail with labels of Gmail, label. CSV with a column "row" is
-    what the service exports: its rows and labels are JSON where they are no texts.
+    The format, the encoding, the delimiter and the compression are found as by the command line.
+    Records of mail have the fields text and, of mail with labels of Gmail, label. In the rows and
+    labels of CSV that the service exports, JSON is what no text is.
 
     Raises
     ------
     Refusal
-        With status 400, if it cannot be read.
+        With status 400 if it cannot be read, 413 if it has more than `most` rows.
 
     Examples
     --------
-    >>> contents_of(File(b"text;label\nhello;greeting\n")).records
-    [Record(place='line 2 of the file', values={'text': 'hello', 'label': 'greeting'})]
+    >>> contents_of(File(b"text;label\nhello;greeting\n"), 9).records
+    [Record(place='line 2 of the file', values={'text': 'hello', 'label': 'greeting'}, fault='')]
     """
-    text = file.data.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if text.startswith(b"{"):
-        return Contents([*_of_json_lines(file.data)], [])
-    if text.startswith(b"["):
-        records = decoded(file.data, list[dict[str, Any]], "the file")
-        places = (f"record {i} of the file" for i in range(1, len(records) + 1))
-        return Contents([*map(Record, places, records)], [])
-    return _read(file)
-
-
-def _of_json_lines(data: bytes) -> Iterator[Record]:
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        if line.strip():
-            place = f"line {number} of the file"
-            yield Record(place, decoded(line, dict[str, Any], place))
-
-
-def _read(file: File) -> Contents:
-    """Return the records of a file that the readers of the command line know."""
+    options = options or ImportOptions()
+    suffixes = SUFFIXES.findall((options.name or file.name).lower())[-2:]
     with TemporaryDirectory() as directory, _noted() as said:
-        path = Path(directory, f"file{Path(file.name).suffix[:10]}")
+        path = Path(directory, "file" + "".join(suffixes))
         path.write_bytes(file.data)
         try:
-            records = [*_OPENED.get(_format(path), _of_table)(path)]
+            records = [*_bounded(_records(file.data, path, options), most)]
         except KeslerError as error:
+            if isinstance(error, Refusal):
+                raise
             raise Refusal(BAD_REQUEST, _in_words(error, path)) from None
     own = [each.message for each in said if issubclass(each.category, ReadingWarning)]
-    return Contents(records, [_in_words(message, path) for message in own])
+    return Contents(records, [*dict.fromkeys(_in_words(message, path) for message in own)])
 
 
 @contextmanager
@@ -134,73 +146,129 @@ def _noted() -> Iterator[list[warnings.WarningMessage]]:
 
 
 def _in_words(said: Exception | str, path: Path) -> str:
-    """Return what a reader says without what only callers of Python can do."""
-    return IN_PYTHON.sub("", str(said)).replace(str(path), "the file")
+    """Return what a reader says with the options of an import."""
+    words = IN_PYTHON.sub("", str(said)).replace("header=False", "header=false")
+    return words.replace(str(path), "the file")
 
 
-def _format(path: Path) -> str:
-    """Return the format of a file; CSV of one column has no mark of its own."""
-    try:
-        return format_of(str(path), Lines(str(path)))
-    except KeslerError:
-        return "csv"
-
-
-def _of_table(path: Path, format: str = "csv") -> Iterator[Record]:
-    given: dict[str, Any] = {"format": format, "as_table": True, "require_labels": False}
-    unit = "line" if format == "csv" else "row"
-    for block in open_stream(path, origins=True, **given):
-        table: Any = block.rows
-        is_own = ROW in table.columns
-        rows = zip(*table.columns.values(), strict=True)
-        for origin, cells in zip(block.origins or (), rows, strict=True):
-            plain = dict(zip(table.columns, map(_plain, cells), strict=True))
-            yield Record(
-                f"{unit} {origin.place} of the file", _of_export(plain) if is_own else plain
+def _bounded(records: Iterator[Record], most: int) -> Iterator[Record]:
+    """Yield the records of a file; raise if there are too many, or their texts too long."""
+    n_characters = 0
+    for record in islice(records, most):
+        n_characters += sum(len(each) for each in record.values.values() if isinstance(each, str))
+        if n_characters > MOST_UNPACKED:
+            raise Refusal(
+                TOO_LARGE,
+                f"the texts of the file have more than {MOST_UNPACKED} characters: send it in "
+                "parts",
             )
+        yield record
+    if next(records, None) is not None:
+        raise Refusal(TOO_LARGE, f"the file has more than {most} rows: send it in parts")
 
 
-def _plain(cell: Any) -> Any:
-    """Return a cell as JSON can hold it."""
-    return cell.isoformat() if isinstance(cell, datetime) else cell
+def _records(data: bytes, path: Path, options: ImportOptions) -> Iterator[Record]:
+    own = None if options.reading or options.columns else records_of_export(data)
+    if own is not None:
+        yield from (Record(f"line {line} of the file", each) for line, each in own)
+        return
+    format = options.reading.get("format") or _format(path, options)
+    if format not in FORMATS:
+        raise Refusal(
+            BAD_REQUEST,
+            f"{format[:40]} is no format of an import, which takes {', '.join(FORMATS)}",
+        )
+    yield from _messages(path) if format == "mail" else _rows(path, format, options)
 
 
-def _of_export(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record of `export.csv`."""
-    return {
-        column: from_cell(cell) if column in (ROW, LABEL) else cell
-        for column, cell in values.items()
-    }
-
-
-def to_cell(value: Any) -> str:
-    """Return a row or a label as a cell of CSV, from which `from_cell` returns it.
-
-    Examples
-    --------
-    >>> to_cell("win"), to_cell("7"), to_cell([1, 2])
-    ('win', '"7"', '[1, 2]')
-    """
-    is_text = isinstance(value, str) and from_cell(value) == value
-    return value if is_text else json.dumps(value, ensure_ascii=False)
-
-
-def from_cell(cell: Any) -> Any:
-    """Return the value of a cell: a text unless it is JSON."""
+def _format(path: Path, options: ImportOptions) -> str:
+    """Return the format of a file; CSV may begin with a title, or have one column of texts."""
     try:
-        return json.loads(cell)
-    except (TypeError, ValueError, RecursionError):
-        return cell
+        format = format_of(str(path), Lines(str(path), encoding=options.reading.get("encoding")))
+    except KeslerError:
+        first = _require_known(path)
+        name = first.decode(errors="replace").strip("\"' ")
+        is_column = name in options.texts or name.casefold() == TEXT
+        if not (is_column or any(map(_is_csv, Lines(str(path)).ahead(N_LINES)))):
+            raise
+        return "csv"
+    if READERS[format].is_text:
+        _require_known(path)
+    return format
 
 
-def _of_mail(path: Path) -> Iterator[Record]:
-    from kesler.readers.mail import messages
-
-    for place, text, label in messages(str(path)):
-        yield Record(f"message {place}", {"text": text} | ({LABEL: label} if label else {}))
+def _is_csv(line: bytes) -> bool:
+    return begins_csv(line.decode(errors="replace"))
 
 
-_OPENED: dict[str, Callable[[Path], Iterator[Record]]] = {
-    "mail": _of_mail,
-    "excel": lambda path: _of_table(path, "excel"),
-}
+def _require_known(path: Path) -> bytes:
+    """Return the first line of a file; raise unless it can be that of a text."""
+    first = Lines(str(path)).first()
+    what = next((each for start, each in OTHERS.items() if first.startswith(start)), "")
+    if what or re.search(rb"[\0-\x08\x0e-\x1a]", first):
+        raise Refusal(BAD_REQUEST, f"the file is {what or 'no text'}: {IN_PLACE}")
+    return first
+
+
+def _rows(path: Path, format: str, options: ImportOptions) -> Iterator[Record]:
+    """Yield the records of a file with columns or fields."""
+    reader = _reader(path, format, options)
+    is_own = None
+    for number, (place, raw) in enumerate(reader.rows, 1):
+        where = f"{reader.unit} {place} of the file"
+        if format == "json":
+            where = f"record {number} of the file, on line {place}"
+        try:
+            label, record, *_ = reader.parse(raw)
+        except BadRow as fault:
+            yield Record(where, {}, _in_words(str(fault), path))
+            continue
+        if format == "csv":
+            record = {name: cell or None for name, cell in record.items()}
+        if label is not None:
+            record = {**record, options.columns.get(LABEL, LABEL): label}
+        is_own = is_export([*record]) if is_own is None and format == "csv" else is_own
+        yield Record(where, of_export(record) if is_own else record)
+
+
+def _reader(path: Path, format: str, options: ImportOptions) -> Reader:
+    reading = dict(options.reading)
+    own = {"sheet": reading.pop("sheet", None), "sql": None}
+    lines = Lines(str(path), encoding=reading.pop("encoding", None))
+    reading.pop("format", None)
+    columns = options.columns
+    fields = Fields(
+        "the file", columns.get(LABEL), options.texts, require_labels=False, as_table=True,
+        id=columns.get(ID),
+    )  # fmt: skip
+    names = Names(Vocabulary(), grow=True)
+    return reader_of(str(path), lines, format, fields, names, Dialect(**reading), own)
+
+
+def _messages(path: Path) -> Iterator[Record]:
+    from kesler.readers.mail.index import index
+    from kesler.readers.mail.message import message_texts
+
+    if is_compressed(str(path)):
+        path = _unpacked(path)
+    for number, place in enumerate(sorted(index(str(path)), key=lambda each: each.offset), 1):
+        where = f"message {number} of the file"
+        try:
+            text = "\n".join(filter(None, message_texts(place.message())))
+        except BadRow as fault:
+            yield Record(where, {}, str(fault))
+            continue
+        label = None if place.labels is None else place.label
+        yield Record(where, {TEXT: text} | ({LABEL: label} if label else {}))
+
+
+def _unpacked(path: Path) -> Path:
+    """Write what is in a compressed file beside it; return the path."""
+    plain = path.with_name("mail" + "".join(path.suffixes[:-1]))
+    n_bytes = 0
+    with plain.open("wb") as file:
+        for line in Lines(str(path)).as_they_are():
+            n_bytes += file.write(line)
+            if n_bytes > MOST_UNPACKED:
+                raise Refusal(TOO_LARGE, f"the file has more than {MOST_UNPACKED} bytes unpacked")
+    return plain

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kesler.data.labels import NEW
+from kesler.data.labels import NEW, name_in_line
 from kesler.errors import KeslerError
 from kesler.service.answers import jsonable, ranked
 from kesler.service.items import Item
 from kesler.service.marking import Piece, marked
+from kesler.service.rows_in import SURROGATE, UNSHOWN
 from kesler.service.served import Served
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ N_REASONS = 40
 COVERAGE = 0.9
 LONGEST = 2000  # characters of an item that are shown
 SHORT = 160
+NOT_SHOWN = re.compile(rf"(?![\n\r\t]){UNSHOWN.pattern}|{SURROGATE.pattern}")
+"""Characters of texts in whose place a sign is shown."""
 
 
 class Choice(NamedTuple):
@@ -113,7 +117,22 @@ def _cell(value: Any) -> str:
 def clipped(text: str, most: int = LONGEST) -> str:
     """Return the beginning of a text; characters that cannot be shown become signs."""
     text = text if len(text) <= most else f"{text[:most]}…"
-    return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
+    return NOT_SHOWN.sub("�", text)
+
+
+def shown_name(label: Any) -> str:
+    r"""Return the name of a class with escapes in place of characters that cannot be shown.
+
+    These are control characters, ends of lines, and overrides of the direction of text, by which
+    one name could look like another. No two classes have the same name on a page.
+
+    Examples
+    --------
+    >>> print(shown_name("a\nb"), shown_name("\u202egnp"), shown_name(7))
+    a\nb \u202egnp 7
+    """
+    name = name_in_line(jsonable(label))
+    return UNSHOWN.sub(lambda found: f"\\u{ord(found[0]):04x}", name)
 
 
 # ---- the inbox ----------------------------------------------------------------------------------
@@ -213,9 +232,11 @@ def _decode(estimator: Any, item: Item, text: str) -> Shown:
         covered = estimator.predict_set_one(item.row, COVERAGE)
         confidence = float(estimator.confidence_one(item.row))
         why = estimator.explain_one(item.row, n=N_REASONS)
-    inside = {str(each) for each in covered if each is not NEW}
-    label = str(jsonable(why.label))
-    pairs = sorted(((str(name), p) for name, p in probable), key=lambda pair: pair[0] != label)
+    inside = {shown_name(each) for each in covered if each is not NEW}
+    label = shown_name(why.label)
+    pairs = sorted(
+        ((shown_name(name), p) for name, p in probable), key=lambda pair: pair[0] != label
+    )
     choices = [
         Choice(name, percent(p), name in inside or i == 0)
         for i, (name, p) in enumerate(pairs[:MOST_CHOICES])
@@ -252,7 +273,7 @@ def last_answer(served: Served, name: str) -> dict[str, str] | None:
     """Return the last answer of somebody that has not been taken back, of the last events."""
     for event in served.history(EVENTS):
         if event.kind == "learn" and event.by == name and not event.taken_back:
-            return {"id": event.id, "answer": str(jsonable(event.current))}
+            return {"id": event.id, "answer": shown_name(event.current)}
     return None
 
 
@@ -284,9 +305,9 @@ def event_of(served: Served, event: Event) -> dict[str, Any]:
 
 def _sentence(event: Event, about: Event) -> str:
     """Return what an event did; `about` is the first event that it is about."""
-    answer, target = (clipped(str(jsonable(each)), SHORT) for each in (event.answer, event.target))
+    answer, target = (clipped(shown_name(each), SHORT) for each in (event.answer, event.target))
     if event.kind == "learn":
-        now = clipped(str(jsonable(event.current)), SHORT)
+        now = clipped(shown_name(event.current), SHORT)
         return f"Filed as {answer}" + (f", now {now}" if now != answer else "")
     sentences = {
         "relabel": f"Corrected to {answer}",

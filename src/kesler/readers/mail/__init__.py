@@ -12,20 +12,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kesler.errors import KeslerError, ReadingWarning
+from kesler.errors import ReadingWarning
 from kesler.readers.compression import is_compressed, source_name
 from kesler.readers.features import Names
 from kesler.readers.lines import Lines
 from kesler.readers.mail.index import Place, index
 from kesler.readers.mail.labels import report
-from kesler.readers.mail.message import header_of, message_texts, message_tokens
-from kesler.readers.reader import BadRow, Example, Reader
+from kesler.readers.mail.message import header_of, message_tokens
+from kesler.readers.reader import Example, Reader
 
-__all__ = ["begins_mail", "mail_reader", "message_tokens", "messages"]
+__all__ = ["begins_mail", "mail_reader", "message_tokens"]
 
 FIRST_LINE = re.compile(
-    r"From |(?:Return-Path|Received|Delivered-To|From|To|Subject|Date|Message-ID|MIME-Version|"
-    r"DKIM-Signature|X-[\w-]+): ",
+    r"From |(?:Return-Path|Received(?:-SPF)?|Delivered-To|From|To|Cc|Bcc|Reply-To|Sender|Subject|"
+    r"Date|Message-ID|In-Reply-To|References|MIME-Version|Content-(?:Type|Transfer-Encoding)|"
+    r"(?:DKIM|ARC|Authentication|List|Resent|Thread|X)-[\w-]+): ",
     re.IGNORECASE,
 )
 
@@ -106,22 +107,6 @@ def _without_deleted(places: list[Place], source: str) -> list[Place]:
             stacklevel=2,
         )
     return kept
-
-
-def messages(path: str) -> Iterator[tuple[str, str, str | None]]:
-    """Yield the place, the text and the label of Gmail of each message of a file, in their order.
-
-    Raises
-    ------
-    KeslerError
-        If the file or a message cannot be read.
-    """
-    for place in sorted(_without_deleted(index(path), "mail"), key=lambda each: each.offset):
-        try:
-            text = "\n".join(filter(None, message_texts(place.message())))
-        except BadRow as fault:
-            raise KeslerError(f"{place}: {fault}") from None
-        yield f"at byte {place.offset}", text, None if place.labels is None else place.label
 
 
 def begins_mail(line: str) -> bool:

@@ -74,7 +74,7 @@
   });
 
   const sendFile = (file) => {
-    if (file) send(`${location.pathname}?do=import`, file, "application/octet-stream");
+    if (file) send(`${location.pathname}?do=import&name=${encodeURIComponent(file.name)}`, file, "application/octet-stream");
   };
 
   const ready = () => {
