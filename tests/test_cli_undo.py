@@ -40,8 +40,14 @@ def test_the_last_events_are_listed(database, capsys):
 
 
 def test_what_cannot_be_taken_back_is_a_sentence(database, capsys, tmp_path):
-    refused(kesler(capsys, "undo", database, "m9"), "m9")
+    refused(kesler(capsys, "undo", database, "m9"), "m9", "without an ID, the last events", "-n")
     refused(kesler(capsys, "undo", tmp_path / "nowhere.db"), "nowhere.db")
+    empty, other = tmp_path / "empty.db", tmp_path / "other.db"
+    empty.touch()
+    refused(kesler(capsys, "undo", empty), "empty.db is empty: give the file of a journal")
+    assert empty.stat().st_size == 0
+    other.write_text("no database")
+    assert "check()" not in kesler(capsys, "undo", other).err
     with Journal(database) as journal:
         journal.open("desk", OnlineClassifier())
     refused(kesler(capsys, "undo", database), "desk, mail", "--model")

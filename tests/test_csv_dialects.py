@@ -358,6 +358,57 @@ def test_many_unclosed_quotes_take_linear_time():
     assert rows._n_again <= MOST_AGAIN + 6 * rows._n_read
 
 
+# ---- returns -----------------------------------------------------------------------------------
+
+RETURNS = {
+    "in texts first": ("note,kind\n", "ripe\rand red,a\nsoft,b\n"),
+    "in texts last": ("kind,note\n", "a,ripe\rand red\nb,soft\n"),
+    "of a header": ("note,kind\r", "ripe and red,a\nsoft,b\n"),
+    "of a header above others": ("note,kind\r", "ripe\rand red,a\nsoft,b\n"),
+    "of some rows": ("note,kind\r\n", "ripe and red,a\rsoft,b\n"),
+    "of all rows but one": ("note,kind\r", 'ripe and red,a\rsoft,b\r"x\ny",a\r'),
+    "in the header": ("note,\rkind\n", "ripe and red,a\nsoft,b\n"),
+}
+
+
+@pytest.mark.parametrize("small", [-1, 1 << 18])
+@pytest.mark.parametrize("name", RETURNS)
+def test_returns_end_rows_or_are_spaces(tmp_path, monkeypatch, name, small):
+    from kesler.readers import lines
+
+    monkeypatch.setattr(lines, "SMALL", small)
+    header, rows = RETURNS[name]
+    path = write(tmp_path, "rows.csv", header + rows * 40)
+    for options in ({}, {"as_table": True}):
+        labels = [
+            label for block in open_stream(path, label="kind", **options) for label in block.labels
+        ]
+        assert labels == [*("aba" if "x\ny" in rows else "ab")] * 40
+    (block,) = open_stream(path, label="kind", as_table=True)
+    assert [*block.rows.columns] == ["note"]
+    assert block.rows.columns["note"][:2] == ["ripe and red", "soft"]
+
+
+def test_many_returns_take_linear_time():
+    content = b"a,b\n" + b'x,"y",z\r' * 300_000 + b"\n"
+    rows = CsvRows(
+        iter(enumerate(content.splitlines(keepends=False) and content.split(b"\n"), 1)),
+        Dialect(delimiter=",").reader,
+    )
+    started = time.process_time()
+    assert sum(1 for _ in rows) == 300_001
+    assert time.process_time() - started < 30
+
+
+def test_lines_of_white_space_are_no_rows(tmp_path, plain):
+    assert rows_of(tmp_path, written().replace("\n", "\n \t \n")) == plain
+
+
+def test_a_delimiter_of_two_characters_is_named(tmp_path):
+    with pytest.raises(KeslerError, match=r"has '\|\|' between its cells.*sed 's/\|\|/\|/g'"):
+        rows_of(tmp_path, written(delimiter="|").replace("|", "||"))
+
+
 # ---- programs -----------------------------------------------------------------------------------
 
 OFFICE = "csv:Text - txt - csv (StarCalc):{},34,{},1,,0,false,true,false"

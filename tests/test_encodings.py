@@ -16,7 +16,7 @@ import pytest
 
 from commands import kesler
 from kesler.errors import KeslerError, ReadingWarning
-from kesler.readers import open_stream
+from kesler.readers import lines, open_stream
 from kesler.readers.compression import is_compressed
 from kesler.readers.lines import Lines
 from test_readers import read, write
@@ -64,7 +64,35 @@ def test_the_encoding_of_a_language_is_found_and_named(tmp_path, encoding):
     assert said.startswith(str(tmp_path / "towns.csv")) and "encoding=..." in said
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+WORDS_OF_DOS = {
+    "de": ["Köln", "Düsseldorf", "Größe", "Münster", "Gießen", "Lübeck"],
+    "fr": ["Besançon", "Sète", "Orléans", "Fréjus", "Béthune", "Nîmes"],
+    "sv": ["Malmö", "Växjö", "Västerås", "Norrköping", "Örebro", "Umeå"],
+}
+
+
+@pytest.mark.parametrize("encoding", ["cp850", "cp437"])
+@pytest.mark.parametrize("language", WORDS_OF_DOS)
+def test_letters_of_dos_within_words_are_known(tmp_path, language, encoding):
+    text = table(WORDS_OF_DOS[language])
+    plain = read(write(tmp_path, "utf8.csv", text), label="town")
+    rows, said = quietly(write(tmp_path, "towns.csv", text.encode(encoding)))
+    assert rows == plain and "is read as cp850" in said
+    rows, said = quietly(write(tmp_path, "towns.csv", text.encode("windows-1252")))
+    assert rows == plain and "is read as windows-1252" in said
+
+
+def test_signs_of_windows_between_letters_are_not_of_dos(tmp_path):
+    text = "note,town\n" + "It’s “good”—or a naïve café’s…own 5€ idea,Bonn\nit’s Malmö,Rome\n" * 9
+    rows, said = quietly(write(tmp_path, "towns.csv", text.encode("windows-1252")))
+    assert rows[0][1] == {"note=It’s “good”—or a naïve café’s…own 5€ idea": 1.0}
+    assert "is read as windows-1252" in said
+
+
+UNMARKED = ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", *UNMARKED])
 def test_marks_and_zero_bytes_tell_the_encoding_without_a_word(tmp_path, encoding):
     text = table(TOWNS["gb18030"])
     plain = read(write(tmp_path, "utf8.csv", text), label="town")
@@ -196,6 +224,33 @@ def test_the_ends_of_lines_change_no_row(tmp_path, end, encoding):
 def test_a_return_within_lines_ends_none(tmp_path):
     path = write(tmp_path, "rows.csv", 'x,town\n"a\rb",Bonn\n"c\rd",Bonn\n')
     assert [entry for _, entry in read(path, label="town")] == [{"x=a\rb": 1.0}, {"x=c\rd": 1.0}]
+
+
+FORMATS = {
+    "rows.csv": ("label,x\n" + "a,1\nb,2\n" * 9, {"label": "label"}),
+    "rows.jsonl": ('{"label": "a", "x": 1}\n{"label": "b", "x": 2}\n' * 9, {}),
+    "rows.json": ('[{"label": "a", "x": 1}, {"label": "b", "x": 2}]', {}),
+    "rows.vw": ("1 | x\n2 | y\n" * 9, {}),
+    "rows.svm": ("1 1:2\n2 2:1\n" * 9, {}),
+}
+
+
+@pytest.mark.parametrize("small", [-1, 1 << 18])
+@pytest.mark.parametrize("end", [b"\x1a", b"\0" * 300, b"\r\n\x1a\0\0"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_dos_writes_behind_a_text_is_no_row(tmp_path, monkeypatch, name, end, small):
+    text, options = FORMATS[name]
+    plain = read(write(tmp_path, name, text), **options)
+    monkeypatch.setattr(lines, "SMALL", small)
+    assert read(write(tmp_path, name, text.encode() + end), **options) == plain
+    assert read(write(tmp_path, name, text.rstrip().encode() + end), **options) == plain
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_joined_files_may_have_two_marks(tmp_path, name):
+    text, options = FORMATS[name]
+    plain = read(write(tmp_path, name, text), **options)
+    assert read(write(tmp_path, name, codecs.BOM_UTF8 * 2 + text.encode()), **options) == plain
 
 
 # ---- compression --------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """Labels: the same classes from every column, container and file that holds them."""
 
+import itertools
 import json
 import unicodedata
+from enum import Enum, IntEnum, StrEnum
 from functools import partial
 
 import numpy as np
@@ -13,6 +15,7 @@ from pyarrow import parquet
 
 import kesler
 from kesler import KeslerError, OnlineClassifier, OnlineMultilabelClassifier
+from kesler.data.inputs import label_list
 from kesler.data.labels import MOST_FRACTIONS
 from kesler.errors import ReadingWarning
 from kesler.readers import open_stream
@@ -197,3 +200,78 @@ def test_grades_with_fractions_are_classes_of_each_learner(name: str) -> None:
     )
     with pytest.raises(KeslerError, match="more than 50 different numbers with fractions"):
         learner().fit(X, X[:, 0])
+
+
+GRADES = [1.3, 1.7, 2.0, 1.3]
+
+
+FORMS = ["array", "list", "series", "arrow", "npz", "parquet"]
+
+
+@pytest.mark.parametrize(
+    "form, kind", [("polars", "float32"), *itertools.product(FORMS, ["float16", "float32"])]
+)
+def test_numbers_of_few_bits_are_the_decimals_that_were_written(tmp_path, form, kind):
+    array = np.array(GRADES, dtype=kind)
+    forms = {
+        "array": lambda: array,
+        "list": lambda: [*array],
+        "series": lambda: pd.Series(array),
+        "arrow": lambda: pa.array(array),
+        "polars": lambda: pl.Series(array),
+    }
+    if form in forms:
+        found = label_list(forms[form]())
+    else:
+        path, options = tmp_path / f"rows.{form}", {}
+        if form == "npz":
+            np.savez(path, X=np.ones((4, 2)), y=array)
+        else:
+            options = {"label": "y"}
+            parquet.write_table(pa.table({"x": [1.0] * 4, "y": pa.array(array)}), path)
+            (block,) = open_stream(path, as_table=True, **options)
+            assert block.labels == GRADES
+        found = [label for block in open_stream(path, **options) for label in block.labels]
+    assert found == GRADES and {*map(type, found)} == {float}
+
+
+def test_gaps_beside_numbers_of_few_bits_remain(tmp_path):
+    path = tmp_path / "rows.parquet"
+    y = pa.array([1.3, None, 2.0], pa.float32())
+    parquet.write_table(pa.table({"x": [1.0] * 3, "y": y}), path)
+    (block,) = open_stream(path, label="y", require_labels=False)
+    assert block.labels == [1.3, None, 2.0]
+
+
+class Kind(Enum):
+    SPAM = "spam"
+    WORK = "work"
+
+
+@pytest.mark.parametrize(
+    "given, name",
+    [
+        (pa.scalar("spam"), "spam"),
+        (pa.scalar(7), 7),
+        (pa.scalar(1.3, pa.float32()), 1.3),
+        (pa.scalar(" spam "), "spam"),
+        (Kind.SPAM, "spam"),
+        (IntEnum("Level", {"LOW": 3}).LOW, 3),
+        (StrEnum("Team", {"A": "cards"}).A, "cards"),
+    ],
+)
+def test_scalars_and_members_are_their_values(given, name):
+    found = OnlineClassifier().learn_one([1.0], given).classes_.tolist()
+    assert found == [name] and type(found[0]) is type(name)
+    assert OnlineClassifier().fit([[1.0]] * 2, [given] * 2).classes_.tolist() == [name]
+
+
+def test_scalars_of_arrow_are_cells():
+    table = pa.table({"x": [1.5, 700.0], "text": ["win cash now please", "team lunch at noon"]})
+    rows = [{name: table[name][i] for name in table.column_names} for i in range(2)]
+    model, plain = OnlineClassifier(), OnlineClassifier()
+    for row, values, label in zip(rows, table.to_pylist(), "ab", strict=True):
+        model.learn_one(row, label)
+        plain.learn_one(values, label)
+    assert [each.kind for each in model.schema_] == [each.kind for each in plain.schema_]
+    assert model.predict_one(rows[0]) == plain.predict_one(table.to_pylist()[0]) == "a"

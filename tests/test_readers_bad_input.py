@@ -1,9 +1,12 @@
 """Every bad row of a text format is one sentence that names the source and the line."""
 
 import gzip
+import tarfile
 import time
 import tracemalloc
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from kesler.errors import KeslerError, ReadingWarning
@@ -243,3 +246,28 @@ def test_an_endless_line_takes_bounded_memory(tmp_path):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 32 << 20
+
+
+def _archive(path):
+    with tarfile.open(path, "w:gz" if path.suffix == ".tgz" else "w") as archive:
+        archive.addfile(tarfile.TarInfo("rows.csv"))
+
+
+UNREAD = {
+    "rows.npy": ("array of NumPy", lambda path: np.save(path, np.ones((3, 2)))),
+    "rows.tar": ("archive of tar", _archive),
+    "rows.tgz": ("archive of tar", _archive),
+    "rows.xls": ("page of HTML", lambda path: pd.DataFrame({"kind": ["a"]}).to_html(path)),
+    "rows.xml": ("HTML or XML", lambda path: path.write_text('<?xml version="1.0"?><Workbook/>')),
+    "rows.feather": ("of Arrow", lambda path: pd.DataFrame({"kind": ["a"]}).to_feather(path)),
+    "rows.pkl": ("pickle", lambda path: pd.DataFrame({"kind": ["a"]}).to_pickle(path)),
+    "rows.orc": ("of ORC", lambda path: pd.DataFrame({"kind": ["a"]}).to_orc(path)),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_files_of_other_kinds_are_named(tmp_path, name):
+    what, write_file = UNREAD[name]
+    write_file(tmp_path / name)
+    with pytest.raises(KeslerError, match=rf"{name} is an? .*{what}.*: \w+"):
+        open_stream(tmp_path / name, label="kind")

@@ -316,3 +316,23 @@ def test_commands_take_workbooks_and_remember_the_sheet(tmp_path, capsys):
     assert compared.code == 0
     first = kesler(capsys, "compare", path, "--label", "n", "--methods", "default")
     assert "'Other' is read: name another with --sheet" in first.err
+
+
+def test_formulas_that_were_never_calculated_are_named(tmp_path):
+    """As openpyxl writes them, which calculates nothing; LibreOffice does."""
+    rows = [["a", "sum", "team"], *([i, f"=A{i + 2}+1", "xy"[i % 2]] for i in range(20))]
+    path = write(tmp_path / "rows.xlsx", Rows=rows)
+    with pytest.warns(ReadingWarning, match=r"never calculated.*columns 'sum' have no others"):
+        assert table_of(path)[1]["sum"] == [None] * 20
+    empty = write(
+        tmp_path / "empty.xlsx",
+        Rows=[row if i == 0 else [row[0], None, row[2]] for i, row in enumerate(rows)],
+    )
+    assert table_of(empty)[1]["sum"] == [None] * 20
+
+
+@needs_office
+def test_formulas_that_libreoffice_calculates_are_numbers(tmp_path):
+    rows = [["a", "sum", "team"], *([i, f"=A{i + 2}+1", "xy"[i % 2]] for i in range(20))]
+    path = convert(write(tmp_path / "rows.xlsx", Rows=rows), "ods", "en-US", ".ods")
+    assert table_of(path)[1]["sum"] == [*range(1, 21)]

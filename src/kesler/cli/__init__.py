@@ -35,6 +35,8 @@ OPTIONS = {
     "sql=": "--sql ",
     "n_features_to_select=": "--features ",
     "alpha=": "--alpha ",
+    "look for its id in history()": "without an ID, the last events are listed (-n for more)",
+    ", or call check() to see what is wrong": "",
 }
 
 

@@ -16,6 +16,8 @@ def run(options: Namespace) -> None:
     """Take back the events of the given ids, or print the last events."""
     if not os.path.isfile(options.database):
         raise KeslerError(f"{options.database} is no file: give the file of a journal")
+    if not os.path.getsize(options.database):
+        raise KeslerError(f"{options.database} is empty: give the file of a journal")
     with Journal(options.database) as journal:
         model = _model(journal, options)
         for id in options.ids:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import classes_of
+from kesler.data.labels import NARROW, classes_of, decimals, is_missing, shortest
 from kesler.data.matrices import validate_data, well_formed
 from kesler.data.ratings import Ratings
 from kesler.data.rows import MAX_FEATURES, Rows, Vocabulary
@@ -341,9 +341,12 @@ def _as_list(y: Any) -> list[Any]:
     own = getattr(y, "to_pylist", None) or getattr(y, "to_list", None) or getattr(y, "tolist", None)
     if own is not None and not isinstance(getattr(y, "dtype", None), np.dtype) and _n_axes(y) == 1:
         found: list[Any] = own()
-        return found
+        kind = NARROW.get(str(getattr(y, "dtype", None) or getattr(y, "type", None)))
+        if kind is None:
+            return found
+        return [each if is_missing(each) else shortest(kind(each)) for each in found]
     array = y if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind != "c" else _column(y)
-    return list(array) if array.dtype.kind in "mM" else array.tolist()
+    return list(array) if array.dtype.kind in "mM" else decimals(array)
 
 
 def _n_axes(y: Any) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Hashable
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 Label = Hashable
 MOST_FRACTIONS = 50
@@ -41,16 +43,62 @@ Examples
 
 
 def plain(label: Label) -> Label:
-    """Return a NumPy number or text, or a decimal number, as the usual one that it equals.
+    """Return a number or text of NumPy or Arrow, a decimal or a member as the usual value.
 
     Examples
     --------
-    >>> plain(np.int64(3)), plain(Decimal("3.00")), plain(Decimal("1.3"))
-    (3, 3, 1.3)
+    >>> plain(np.int64(3)), plain(Decimal("3.00")), plain(Decimal("1.3")), plain(np.float32(1.3))
+    (3, 3, 1.3, 1.3)
     """
     if isinstance(label, Decimal):
         return int(label) if label == label.to_integral_value() else float(label)
-    return label.item() if isinstance(label, (np.number, np.bool_, np.character)) else label
+    if isinstance(label, (np.float16, np.float32)):
+        return shortest(label)
+    if isinstance(label, (np.number, np.bool_, np.character)):
+        item: Label = label.item()
+        return item
+    value: Any = label.value if isinstance(label, Enum) else of_arrow(label)
+    found: Label = label if value is label else class_of(value)
+    return found
+
+
+def shortest(number: np.floating[Any]) -> float:
+    """Return the shortest decimal number that a type of few bits rounds to this one."""
+    return float(str(number))
+
+
+def of_arrow(value: Any) -> Any:
+    """Return a scalar of Arrow as the value of Python; others as they are."""
+    as_python = getattr(value, "as_py", None)
+    if as_python is None:
+        return value
+    kind, found = NARROW.get(str(value.type)), as_python()
+    return found if kind is None or found is None else shortest(kind(found))
+
+
+NARROW: dict[str, type[np.floating[Any]]] = {
+    "Float32": np.float32,
+    "float": np.float32,
+    "float[pyarrow]": np.float32,
+    "halffloat": np.float16,
+    "halffloat[pyarrow]": np.float16,
+}
+"""Types of few bits, as pandas, polars and Arrow name them, whose numbers Python lengthens."""
+
+
+def decimals(array: npt.NDArray[Any]) -> list[Any]:
+    """Return the values of an array, numbers of few bits as the shortest decimals of their type.
+
+    Examples
+    --------
+    >>> decimals(np.array([1.3, 2], dtype=np.float32))
+    [1.3, 2.0]
+    """
+    if array.dtype not in (np.float16, np.float32):
+        found: list[Any] = array.tolist()
+        return found
+    values, places = np.unique(array, return_inverse=True)
+    return [*map([*map(shortest, values)].__getitem__, places.tolist())]
 
 
 def class_of(label: Any) -> Any:
@@ -64,9 +112,11 @@ def class_of(label: Any) -> Any:
     >>> class_of(" spam\n"), class_of("007"), class_of(np.int64(7)), class_of(float("nan"))
     ('spam', '007', 7, None)
     """
-    if isinstance(label, str):
+    if isinstance(label, str) and not isinstance(label, Enum):
         text = label.strip()
         return str(text) if text.isascii() else unicodedata.normalize("NFC", text)
+    if type(label) is int:
+        return label
     return None if is_missing(label) else plain(label)
 
 

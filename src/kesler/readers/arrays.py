@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kesler.data.labels import decimals
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import as_float32, is_sparse
 from kesler.errors import KeslerError
@@ -100,5 +101,4 @@ def _labels(
             f"{path}: there should be an array {name} with one label for each of the {n_rows} "
             f"rows; the file has {listed(f'{key} {arrays[key].shape}' for key in arrays)}"
         )
-    labels: list[Any] = arrays[name].tolist()
-    return labels
+    return decimals(arrays[name])

@@ -32,7 +32,7 @@ else:  # inflates several times faster than zlib
 STANDARD_INPUT = "-"
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".zip")
 """The usual suffixes of compressed files, before which that of the format stands."""
-WORKBOOKS = {"xl/workbook.xml", "content.xml"}
+WORKBOOKS = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}
 """Files in archives that are workbooks of Excel or LibreOffice."""
 
 

@@ -148,7 +148,10 @@ class Table:
         for _ in range(n_skipped):
             next(numbered, None)
         sample = CsvRows(iter(enumerate(ahead[n_skipped:])), self.dialect.reader)
-        self.header = self._columns(numbered, [row for _, row in sample if isinstance(row, list)])
+        self.header = list[str]()
+        self._label_at: int | None = None
+        self.rows = self.rows_of(numbered)
+        self.header = self._columns([row for _, row in sample if isinstance(row, list)])
         by_number = ", or name columns by their numbers with header=False"
         fields.require_columns(
             self.header,
@@ -157,13 +160,14 @@ class Table:
         )
         has_label = fields.label is not None and fields.label in self.header
         self._label_at = self.header.index(fields.label or "") if has_label else None
-        self.rows = self.rows_of(numbered)
+        self.rows.n_rows_inside = INSIDE if has_label else INSIDE_UNLABELLED
 
     def rows_of(self, lines: Iterator[tuple[int, bytes]]) -> CsvRows:
         """Return the rows of some lines below the header."""
         rows = CsvRows(lines, self.dialect.reader)
         rows.is_row = self._is_row
         rows.n_rows_inside = INSIDE_UNLABELLED if self._label_at is None else INSIDE
+        rows.width = len(self.header)
         return rows
 
     def label(self, cell: str) -> str | None:
@@ -211,17 +215,23 @@ class Table:
         )
         return "" if is_header or self.dialect.header is False else by_number
 
-    def _columns(self, numbered: Iterator[tuple[int, bytes]], sample: list[list[str]]) -> list[str]:
+    def _columns(self, sample: list[list[str]]) -> list[str]:
         """Return the names of the columns, read if there is a header."""
         if sample and (self.dialect.header is False or self._begins_with_data(sample)):
             return [str(number) for number in range(1, max(map(n_filled, sample)) + 1)]
-        for line, row in CsvRows(numbered, self.dialect.reader):
+        for line, row in self.rows:
             try:
                 header = without_sign(_cells(row))
             except BadRow as fault:
                 raise KeslerError(
                     f"{self._source}, line {line}: {fault}; mend it, for it names the columns"
                 ) from None
+            if len(header) > 2 and not any(header[1::2]) and all(header[::2]):
+                two = 2 * (self.dialect.delimiter or "")
+                raise KeslerError(
+                    f"{self._source} has {two!r} between its cells, where CSV has one character: "
+                    f"replace it, for instance with sed 's/{two}/{two[:1]}/g'"
+                )
             return header[: max(n_filled(each[: len(header)]) for each in [header, *sample])]
         raise KeslerError(f"{self._source} is empty: its first line should name the columns")
 

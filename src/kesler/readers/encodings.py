@@ -26,8 +26,13 @@ WIDE = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 """The byte order marks of encodings that are no superset of ASCII."""
-WITHOUT_MARK = re.compile(rb"(?P<utf_16_le>[^\0]\0[^\0]\0)|(?P<utf_16_be>\0[^\0]\0[^\0])")
+WITHOUT_MARK = re.compile(
+    rb"(?P<utf_16_le>[^\0]\0[^\0]\0)|(?P<utf_16_be>\0[^\0]\0[^\0])"
+    rb"|(?P<utf_32_le>[^\0]\0\0\0)|(?P<utf_32_be>\0\0\0[^\0])"
+)
 WESTERN = "windows-1252"
+DOS = "cp850"
+"""The encoding of DOS, which no detector knows; its letters are those of cp437 as well."""
 SUPERSETS = {
     "ISO-8859-1": WESTERN,
     "ISO-8859-8": "windows-1255",
@@ -38,6 +43,8 @@ SUPERSETS = {
 }
 """Encodings as they are found, and Python's names of those that contain them."""
 LETTERS = re.compile(rb"[A-Za-z\x80-\xff][\x80-\xff]|[\x80-\xff][A-Za-z]")
+INNER = re.compile(rb"(?<=[A-Za-z])[\x80-\x84\x86-\x90\x93-\x95\x98-\xff](?=[A-Za-z\xe1])")
+"""Bytes within words, also before a sharp s of DOS, without apostrophes and dashes of Windows."""
 SIGNS = re.compile(rb"[\x91-\x97\xa7\xa9\xab\xae\xb0\xb1\xb5\xb7\xbb]")
 """Signs that are the same in all encodings of Windows, such as quotation marks and degrees."""
 BLOCK = 1 << 18  # bytes that are converted together
@@ -108,7 +115,16 @@ def found_encoding(sample: bytes) -> str:
     detector = EncodingDetector()
     detector.feed(sample, last=True)
     found: str = detector.guess(tld=None, allow_utf8=False)
+    if found.startswith("windows") and _is_dos(sample, found):
+        return DOS
     return SUPERSETS.get(found, found)
+
+
+def _is_dos(sample: bytes, encoding: str) -> bool:
+    """Return whether many letters within words of DOS are none in the encoding that was found."""
+    inner = b"".join(INNER.findall(sample))
+    is_odd = [not letter.isalpha() for letter in inner.decode(encoding, "replace")]
+    return 5 * sum(is_odd) > len(is_odd) and inner.decode(DOS).isalpha()
 
 
 class Utf8(io.RawIOBase):

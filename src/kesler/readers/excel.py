@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 import warnings
 import zipfile
+import zlib
 from collections.abc import Collection, Iterator, Sequence
 from importlib.util import find_spec
 from itertools import chain, islice
@@ -22,6 +24,7 @@ from kesler.readers.records import Fields, listed, table_reader
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 ZIP = b"PK\x03\x04"
+FORMULA_ALONE = re.compile(rb"(?:</f>|<f\b[^>]*/>)\s*(?:<v\s*/>|<v>\s*</v>|</c>)")
 N_ROWS = 100
 """Rows among which the one that names the columns is found."""
 
@@ -49,6 +52,7 @@ def excel_reader(path: str, fields: Fields, names: Names, sheet: str | None) -> 
     if at:
         _tell_skipped(f"the sheet {name!r} of {path}", first[at][0])
     header = [_text(cell) or letters(start + i) for i, cell in enumerate(first[at][1])]
+    _tell_uncalculated(path, first[at:])
     rest = chain(first[at + 1 :], rows)
     return table_reader(f"sheet {name!r}, row", header, rest, fields, names)
 
@@ -100,6 +104,37 @@ def _header(rows: Sequence[Sequence[Any]], wanted: Collection[str]) -> int:
             return i
     n_filled = [sum(cell is not None for cell in row) for row in rows]
     return next((i for i, n in enumerate(n_filled) if n > 1), 0)
+
+
+def _tell_uncalculated(path: str, rows: Sequence[tuple[int, Sequence[Any]]]) -> None:
+    """Warn of formulas without results, if a column with a name is empty."""
+    header, *below = [row for _, row in rows]
+    empty = [
+        name
+        for name, *cells in zip(header, *below, strict=False)
+        if name is not None and not any(cell is not None for cell in cells)
+    ]
+    if empty and below and _has_formulas_alone(path):
+        warnings.warn(
+            f"{path} has formulas that were never calculated, whose cells count as empty (the "
+            f"columns {listed(empty)} have no others): open it in Excel or LibreOffice and save it",
+            ReadingWarning,
+            stacklevel=2,
+        )
+
+
+def _has_formulas_alone(path: str) -> bool:
+    """Return whether the first cells of a sheet of a .xlsx file are formulas without results."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                if name.startswith("xl/worksheets/"):
+                    with archive.open(name) as sheet:
+                        if FORMULA_ALONE.search(sheet.read(1 << 20)):
+                            return True
+    except (OSError, zipfile.BadZipFile, zlib.error, ValueError, NotImplementedError):
+        pass  # it is in another format
+    return False
 
 
 def _tell_skipped(sheet: str, row: int) -> None:

@@ -16,7 +16,8 @@ from kesler.readers.reader import BadRow, Example, Reader
 from kesler.readers.records import Fields
 
 FIRST = re.compile(r"\{|\[\s*(?:[\[{\]]|$)")
-BETWEEN = re.compile(r"[\s,\x1e]*")  # also the separator of JSON text sequences (RFC 7464)
+# Also the separator of JSON text sequences (RFC 7464), marks of byte order and ends of DOS.
+BETWEEN = re.compile("[\\s,\x1e\ufeff\x1a\0]*")
 NUMERAL = re.compile(r"[-+.0-9eE]*")
 LONGEST_TOKEN = 12  # characters of a number, name or escape that is cut by the end of a text
 MOST_INDENT = 200

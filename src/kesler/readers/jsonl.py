@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from kesler.readers.features import Names
-from kesler.readers.lines import Lines, decode, require_text
+from kesler.readers.lines import Lines, decode
 from kesler.readers.reader import BadRow, Example, Reader, Unlabelled
 from kesler.readers.records import Fields, Records, listed
 
@@ -48,18 +50,20 @@ def example_of(fields: Fields, records: Records) -> Callable[[dict[str, Any]], E
         if is_inner:
             record = with_inner(record)
         if fields.require_labels and label not in record:
-            what = f"{listed(record)}{_hint(record)}"
+            what = f"{listed(record)}{_hint(record, fields.source)}"
             raise Unlabelled(f"there is no label field {label!r}, only {what}")
         return records.example(record)
 
     return example
 
 
-def _hint(record: dict[str, Any]) -> str:
-    """Return which field may hold the rows that are wanted."""
+def _hint(record: dict[str, Any], source: str) -> str:
+    """Return how the rows that are wanted can be had from a field that may hold them."""
     for name, value in record.items():
         if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
-            return f" ({name!r} holds a list of objects: give this list as a file, if it is rows)"
+            query = shlex.quote(f".[{json.dumps(name)}][]")
+            file = shlex.quote(source)
+            return f" (if {name!r} is the rows, write these: jq -c {query} {file} > rows.jsonl)"
     return ""
 
 
@@ -98,6 +102,18 @@ def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
+NAMES = {
+    list: "an array",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "a truth value",
+    type(None): "null",
+}
+"""What values of JSON are called, by their types in Python."""
+
+HALF = re.compile(r"[\ud800-\udfff]")
+
 JSON = json.JSONDecoder(object_pairs_hook=_object)
 """The decoder of all rows in JSON."""
 
@@ -121,8 +137,10 @@ def parse_object(line: bytes) -> dict[str, Any]:
 def checked_object(record: Any, text: str) -> dict[str, Any]:
     """Return an object that was parsed from a text; raise BadRow if it is none."""
     if not isinstance(record, dict):
-        raise BadRow(f"it is a JSON {type(record).__name__}, not an object {{...}}")
-    if "\\u" in text:
-        # Escapes may encode lone surrogates, which cannot be written as UTF-8 later.
-        require_text(json.dumps(record, ensure_ascii=False))
+        raise BadRow(f"it is {NAMES[type(record)]} of JSON, not an object {{...}}")
+    if "\\u" in text and (half := HALF.search(json.dumps(record, ensure_ascii=False))):
+        raise BadRow(
+            f"the escape \\u{ord(half[0]):04x} is half of a character, which is written as two "
+            "escapes: write both, or the character itself"
+        )
     return record

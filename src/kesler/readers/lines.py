@@ -28,6 +28,8 @@ LONGEST_LINE = 1 << 26
 SHORT_TOKEN = 64  # bytes; tokens up to this length are extracted together, which is faster
 NEWLINE = ord("\n")
 LINE_END = re.compile(rb"\n")
+ENDS = b"\x1a\0"
+"""Bytes that some programs write behind the last line."""
 
 
 def text_of(content: bytes) -> Text:
@@ -82,6 +84,7 @@ def read_texts(
             buffers[0] = bytearray(min(2 * n_begun, longest + 1) + BEYOND)
         if buffers[0] is not buffer:
             buffers[0][:n_begun] = buffer[end:n_there]
+    n_begun = len(buffers[0][:n_begun].rstrip(ENDS))
     if n_begun:
         buffers[0][n_begun] = NEWLINE
         yield number, np.frombuffer(buffers[0], dtype=np.uint8, count=n_begun + 1)
@@ -255,7 +258,7 @@ class Lines:
         lines = iter(lambda: next(self._rest)[1], b"")
         found = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
         self._is_peeked = False
-        return found.removeprefix(codecs.BOM_UTF8).strip().splitlines()[0] if found else b""
+        return _unmarked(found).strip().splitlines()[0] if found else b""
 
     def ahead(self, n_lines: int) -> list[bytes]:
         """Return the next lines, which remain to be read; fewer if they have many bytes."""
@@ -310,7 +313,8 @@ class Lines:
     def _numbered(self, file: Any) -> Iterator[tuple[int, Any]]:
         number = 1
         while line := self._line(file, number):
-            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            line = line if line.endswith(b"\n") else line.rstrip(ENDS)
+            yield number, _unmarked(line) if number == 1 else line
             number += 1
             if self._in_chunks:
                 # A pipe may be empty for a while, so only the data that is available is read.
@@ -318,7 +322,11 @@ class Lines:
                 yield from read_texts(read_into, CHUNK, number, self.longest)
 
 
-NO_TEXT = "is not UTF-8 text (encoding=... names another encoding)"
+def _unmarked(line: bytes) -> bytes:
+    """Return the first line of a text without byte order marks, of which joined files have two."""
+    while line.startswith(codecs.BOM_UTF8):
+        line = line.removeprefix(codecs.BOM_UTF8)
+    return line
 
 
 def decode(line: bytes) -> str:

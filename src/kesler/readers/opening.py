@@ -31,6 +31,7 @@ from kesler.readers.records import Fields, Records, Words
 from kesler.readers.sql import begins_duckdb, begins_sqlite, duckdb_reader, sqlite_reader
 from kesler.readers.stream import Stream
 from kesler.readers.svmlight import begins_svmlight, svmlight_reader
+from kesler.readers.unread import require_no_other
 from kesler.readers.vw import begins_ldf, begins_vw, vw_ldf_reader, vw_reader
 
 
@@ -110,7 +111,7 @@ class Format:
 
 READERS: dict[str, Format] = {
     "jsonl": Format(jsonl_reader, (".jsonl", ".ndjson"), begins_jsonl),
-    "json": Format(json_reader, (".json",), begins_json),
+    "json": Format(json_reader, (".json", ".jsonl", ".ndjson"), begins_json),
     "parquet": Format(
         parquet_reader,
         (".parquet",),
@@ -130,13 +131,16 @@ READERS: dict[str, Format] = {
     "svmlight": Format(svmlight_reader, (".svmlight", ".svm", ".libsvm"), begins_svmlight),
     "csv": Format(csv_reader, (".csv", ".tsv"), begins_csv),
     "npz": Format(npz_reader, (".npz",)),
-    "excel": Format(excel_reader, (".xlsx", ".xlsm", ".xls", ".ods"), holds=holds_workbook),
+    "excel": Format(
+        excel_reader, (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), holds=holds_workbook
+    ),
     "sqlite": Format(sqlite_reader, (".db", ".sqlite", ".sqlite3"), begins_bytes=begins_sqlite),
     "duckdb": Format(duckdb_reader, (".duckdb",), begins_bytes=begins_duckdb),
 }
 """The formats by the names that `open_stream` and the command line take.
 
-The first format that matches the content, or a first line, is chosen.
+The first format that matches the content, or a first line, is chosen. The first line also tells
+formats apart that share a suffix.
 """
 
 
@@ -170,9 +174,14 @@ def format_of(source: str, lines: Lines) -> str:
     suffixes = [suffix.lower() for suffix in Path(source).suffixes]
     plain = [suffix for suffix in suffixes if suffix not in SUFFIXES]
     named = [name for name, each in READERS.items() if plain and plain[-1] in each.suffixes]
-    if named and not (READERS[named[0]].is_binary and _is_text(start)):
+    is_misnamed = bool(named) and READERS[named[0]].is_binary and _is_text(start)
+    if len(named) == 1 and not is_misnamed:
         return named[0]
-    of_line = [*_formats_of_line(first or lines.first(), source_name(source)), *named]
+    first = first or lines.first()
+    require_no_other(source_name(source), lines.seen)
+    found = _formats_of_line(first, source_name(source))
+    is_free = is_misnamed or not named
+    of_line = [*(name for name in found if is_free or name in named), *named]
     if not of_line:
         raise KeslerError(
             f"neither its name nor its first line tells the format of {source_name(source)}: "

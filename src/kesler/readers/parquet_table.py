@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from kesler.data.labels import classes_of
 from kesler.data.rows import Rows
-from kesler.data.schema.arrow import arrow_columns, can_hold
+from kesler.data.schema.arrow import arrow_columns, can_hold, with_decimals
 from kesler.data.sparse_rows import SparseRows, as_float32, joined
 from kesler.errors import ReadingWarning
 from kesler.readers.features import LARGEST, Names
@@ -275,7 +275,7 @@ def parquet_reader(path: str, fields: Fields, names: Names) -> Reader:
         header = _readable(path, arrow_columns(schema.empty_table()), fields)
     fields.require_columns(header)
     records = Records(fields, names)
-    batches = Batches(path, parts, header)
+    batches = Batches(path, parts, header, fields.label)
 
     def scanner() -> BatchScanner:
         columns = Columns(names, records, header, fields.label)
@@ -313,6 +313,8 @@ class Batches:
         The files.
     header : list of str
         The columns that are read, as `arrow_columns` names them.
+    label : str or None
+        The column of the labels.
 
     Attributes
     ----------
@@ -323,9 +325,12 @@ class Batches:
     is_piped = False
     is_long = True
 
-    def __init__(self, path: str, parts: Sequence[Part], header: list[str]) -> None:
+    def __init__(
+        self, path: str, parts: Sequence[Part], header: list[str], label: str | None
+    ) -> None:
         self._path = path
         self._header = header
+        self._label = label
         self._parts = parts
         self._begun = list[int]()
         self._batches = self._read()
@@ -371,4 +376,6 @@ class Batches:
         from pyarrow import RecordBatch
 
         columns = arrow_columns(batch)
+        if self._label in columns:
+            columns[self._label] = with_decimals(columns[self._label])
         return RecordBatch.from_arrays([columns[name] for name in self._header], self._header)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kesler.data.labels import NARROW, decimals
 from kesler.errors import KeslerError
 
 
@@ -56,6 +57,23 @@ def _of_python(kind: Any) -> Any:
     if types.is_timestamp(kind):
         return timestamp("us", kind.tz)
     return duration("us") if types.is_duration(kind) else time64("us")
+
+
+def with_decimals(array: Any) -> Any:
+    """Return an array of numbers of few bits as one of the shortest decimals; others as they are.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> with_decimals(pa.array([1.3, None], pa.float32())).to_pylist()
+    [1.3, None]
+    """
+    import pyarrow as pa
+
+    if str(array.type) not in NARROW:
+        return array
+    found = decimals(array.to_numpy(zero_copy_only=False))
+    return pa.array(found, mask=array.is_null().to_numpy(zero_copy_only=False))
 
 
 def can_hold(kind: Any) -> bool:

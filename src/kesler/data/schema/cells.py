@@ -14,6 +14,7 @@ from uuid import UUID
 
 import numpy as np
 
+from kesler.data.labels import of_arrow
 from kesler.data.schema.numerals import is_currency
 
 MISSING_WORDS = frozenset(("", "NA", "NULL", "null", "N/A"))
@@ -134,6 +135,9 @@ def _converted(cell: Any) -> Cell:
     for kind, convert in CONVERSIONS:
         if isinstance(cell, kind):
             return convert(cell)
+    value = of_arrow(cell)
+    if value is not cell:
+        return plain(value)
     raise UnfitError(f"{short(cell)} ({type(cell).__name__})")
 
 
