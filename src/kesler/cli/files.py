@@ -125,7 +125,7 @@ def _is_measured(schema: Schema, rows: Any, *, of_json: bool) -> bool:
     if of_json:
         return are_measurements(numbers)
     has_others = len(numbers) < len(schema.learnt)
-    return bool(numbers) and (has_others or any(None in cells for cells in numbers.values()))
+    return bool(numbers) and (has_others or any(None in cells for cells in rows.columns.values()))
 
 
 def _is_not_one_hot(column: Column, cells: list[Any]) -> bool:
@@ -134,7 +134,8 @@ def _is_not_one_hot(column: Column, cells: list[Any]) -> bool:
         return True  # ignored with a warning, where a list of names and values is refused
     if column.kind != "number":
         return column.kind in NOT_ONE_HOT
-    return any(isinstance(cell, str) and parse_number(cell) is None for cell in cells)
+    is_plain = all(not isinstance(cell, str) or parse_number(cell) is not None for cell in cells)
+    return bool(column.options) or not is_plain
 
 
 def _is_of_words_alone(schema: Schema) -> bool:
