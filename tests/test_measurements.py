@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -213,6 +214,41 @@ def test_a_name_that_only_later_rows_have_is_left_out_with_a_warning():
     model = OnlineClassifier(columns={}).partial_fit(named(X), y)
     with pytest.warns(MismatchWarning, match=r"'f9' is in none of the first 50 rows.*columns=None"):
         model.learn_one({**named(X)[0], "f9": 1.0}, y[0])
+    model.learn_one({**named(X)[0], "f9": 2.0}, y[0])  # the same name is not told of again
+
+
+LATE = {
+    "numbers": (float, {}),
+    "amounts": (lambda x: f"{x:.2f}".replace(".", ","), {"decimal": ","}),
+}
+
+
+@pytest.mark.parametrize(("write", "options"), LATE.values(), ids=LATE)
+@pytest.mark.parametrize("ends", [[200], range(1, 201), [40, 80, 200]], ids=["one", "rows", "some"])
+@pytest.mark.parametrize("n", [1, 60])
+def test_columns_of_numbers_may_begin_late(write, options, ends, n):
+    drawn = np.random.default_rng(3).uniform(0, 900, 200)
+    rows = [{"w": i % 9, "x": None if i < n else write(x)} for i, x in enumerate(drawn)]
+    y, start, model = ["low" if x < 450 else "high" for x in drawn], 0, OnlineClassifier()
+    for end in ends:
+        model.partial_fit(rows[start:end], y[start:end])
+        start = end
+    assert (model.schema_["x"].kind, dict(model.schema_["x"].options)) == ("number", options)
+    assert (model.predict(rows[n:]) != y[n:]).mean() < 0.05
+    other = OnlineClassifier().partial_fit(rows, y)
+    assert other.decision_function(rows).tolist() == model.decision_function(rows).tolist()
+
+
+@pytest.mark.parametrize("gap", [None, math.nan])
+def test_a_gap_in_the_first_row_is_learnt(gap):
+    drawn = np.random.default_rng(3).uniform(0, 900, 200)
+    rows = [{"x": gap if i == 0 else float(x), "w": 1 + i % 9} for i, x in enumerate(drawn)]
+    y = ["low" if x < 450 else "high" for x in drawn]
+    model = OnlineClassifier()
+    for row, label in zip(rows, y, strict=True):
+        model.learn_one(row, label)
+    assert model.schema_.names == ["x", "w"]
+    assert (model.predict(rows[1:]) != y[1:]).mean() < 0.05
 
 
 def test_mappings_in_the_order_of_the_columns_are_read_by_compiled_code(monkeypatch):

@@ -15,6 +15,7 @@ from kesler.errors import KeslerError, MismatchWarning, ReadingWarning
 
 # Arguments in messages of the library that are no settings, and the options that replace them.
 OPTIONS = {
+    ", or set columns=None, which learns names that come and go": "",
     "skip_bad=True": "--skip-bad",
     "max_line=...": "--max-line",
     "max_line=": "--max-line ",

@@ -136,7 +136,8 @@ class Reader:
         if not is_measured:
             inputs.require_framed(X, vocabulary)
         elif learn:
-            warn_of_new(vocabulary, chain.from_iterable([X] if isinstance(X, Mapping) else X))
+            names = chain.from_iterable([X] if isinstance(X, Mapping) else X)
+            self.columns.warn_of_new(vocabulary, names)
         absent = math.nan if is_measured else 0.0
         takes_missing = self.takes_missing(model)
         return inputs.framed_rows(X, vocabulary, absent=absent, takes_missing=takes_missing)
@@ -391,11 +392,13 @@ class ColumnReader:
     ----------
     state : the schema, the moments of numbers and the first rows; None where rows are no table.
     scored : the columns with the cells of rows that were scored, if these are counted.
+    left_out : the names that only later rows have, of which a warning has been given.
     """
 
     def __init__(self) -> None:
         self.state: TableState | None = None
         self.scored: Schema | None = None
+        self.left_out = set[str]()
         self._measured: tuple[Any, list[str]] = (None, [])
 
     def measured(self, takes_missing: bool) -> list[str]:
@@ -533,6 +536,21 @@ class ColumnReader:
         for sentence in [] if schema is None else schema.wrong_kinds:
             warnings.warn(sentence, MismatchWarning, stacklevel=3)  # of the caller of `fit`
 
+    def warn_of_new(self, known: Container[str], names: Iterable[str]) -> None:
+        """Warn once of each name that only later rows have, and that is not learnt."""
+        from kesler.data.schema.inference import N_ROWS
+
+        for name in dict.fromkeys(names):
+            if name not in known and name not in self.left_out:
+                self.left_out.add(name)
+                warnings.warn(
+                    f"{name!r} is in none of the first {N_ROWS} rows, whose numbers are the "
+                    "features, and is not learnt: put a row that has it among these, or set "
+                    "columns=None, which learns names that come and go",
+                    MismatchWarning,
+                    stacklevel=2,
+                )
+
     # ---- features ---------------------------------------------------------------------------
 
     def parsed(self, model: Model, table: Table) -> dict[str, list[Any]]:
@@ -568,21 +586,6 @@ def _are_entries(X: Any) -> bool:
     from kesler.data.schema.records import is_table
 
     return not is_table(X)
-
-
-def warn_of_new(known: Container[str], names: Iterable[str]) -> None:
-    """Warn of a name that only later rows of measurements have, and that is not learnt."""
-    from kesler.data.schema.inference import N_ROWS
-
-    new = next((name for name in dict.fromkeys(names) if name not in known), None)
-    if new is not None:
-        warnings.warn(
-            f"{new!r} is in none of the first {N_ROWS} rows, whose numbers are the features, and "
-            "is not learnt: put a row that has it among these; in Python, columns=None learns "
-            "names that come and go",
-            MismatchWarning,
-            stacklevel=2,
-        )
 
 
 def _begins_table(model: Model, X: Any) -> bool:

@@ -25,7 +25,7 @@ from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import NO_TRACES
 from kesler.online.answers import Scores
 from kesler.online.contract import exclusive_trials
-from kesler.online.reader import given_columns, n_learnt, on_mismatch, warn_of_new
+from kesler.online.reader import given_columns, n_learnt, on_mismatch
 
 if TYPE_CHECKING:
     from kesler.data.schema.records import Table
@@ -270,7 +270,7 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
         return
     names = columns.measured(reader.takes_missing(model))
     if names:
-        warn_of_new(state.schema, batch.table.columns)
+        columns.warn_of_new(state.schema, batch.table.columns)
         table = batch.table.of_columns(set(state.schema.names))
         cells, schema = values.parse(
             table, state.schema, given_columns(model), on_mismatch(model), learn=True

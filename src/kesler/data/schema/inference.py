@@ -15,7 +15,15 @@ from kesler.data.schema.date_formats import date_formats, example_of, moments_of
 from kesler.data.schema.dates import tidy
 from kesler.data.schema.kinds import Options, category_of, number_of
 from kesler.data.schema.numerals import DECIMALS, MANY, Notation, notation
-from kesler.data.schema.schema import NOT_LEARNT, OTHERS, Column, Reading, Schema, named_column
+from kesler.data.schema.schema import (
+    NO_CELLS,
+    NOT_LEARNT,
+    OTHERS,
+    Column,
+    Reading,
+    Schema,
+    named_column,
+)
 from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, n_words, tokenize, units
 
 N_ROWS = 50
@@ -35,7 +43,8 @@ def infer(table: Mapping[str, Sequence[Cell]], given: Mapping[str, Column]) -> S
 
     Parameters
     ----------
-    table : the cells of each column; columns without any cell that is not missing are left out.
+    table : the cells of each column; columns without any cell that is not missing are left out,
+        unless all others hold numbers, whose rows have as many features from the first one on.
     given : columns whose kinds the user named.
 
     Examples
@@ -46,10 +55,22 @@ def infer(table: Mapping[str, Sequence[Cell]], given: Mapping[str, Column]) -> S
     colour  category  1 of 2 cells missing; 1 different in 1, 1.0 words on average
     """
     learnt = [name for name, cells in table.items() if _may_be_learnt(name, cells, given)]
-    columns = (
-        column_of(name, cells, given, alone=[name] == learnt) for name, cells in table.items()
-    )
-    return Schema(tuple(column for column in columns if column is not None))
+    columns = {
+        name: column_of(name, cells, given, alone=[name] == learnt) for name, cells in table.items()
+    }
+    found = Schema(tuple(column for column in columns.values() if column))
+    if not found.measurements:
+        return found
+    all_columns = (column or _awaited(name, given) for name, column in columns.items())
+    return Schema(tuple(column for column in all_columns if column))
+
+
+def _awaited(name: str, given: Mapping[str, Column]) -> Column | None:
+    """Return a column of numbers whose cells are missing so far, None if it is named otherwise."""
+    named = named_column(given, name)
+    if named is not None and named.kind not in ("number", "any"):
+        return None
+    return Column(name, "number", {} if named is None else named.options, NO_CELLS)
 
 
 def _may_be_learnt(name: str, cells: Sequence[Cell], given: Mapping[str, Column]) -> bool:

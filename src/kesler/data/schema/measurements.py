@@ -24,7 +24,7 @@ def are_measurements(columns: Mapping[str, Sequence[Cell]]) -> bool:
 
     They do if they list at least `LISTED` of all names, and no name has the value 1 where it is
     listed and is missing elsewhere, as indicators are. The values must not all be 1, and those of
-    a single row not be those of counts.
+    a single row not be those of counts, which are never missing.
 
     Parameters
     ----------
@@ -36,6 +36,8 @@ def are_measurements(columns: Mapping[str, Sequence[Cell]]) -> bool:
     True
     >>> are_measurements({"cash": [1, None], "win": [None, 1]})
     False
+    >>> are_measurements({"cash": [2]}), are_measurements({"cash": [2], "win": [None]})
+    (False, True)
     """
     known = [cell for cells in columns.values() for cell in cells if cell is not None]
     values = [float(cell) for cell in known if isinstance(cell, (int, float))]
@@ -43,7 +45,9 @@ def are_measurements(columns: Mapping[str, Sequence[Cell]]) -> bool:
         return False
     n_rows = max(map(len, columns.values()), default=0)
     if n_rows == 1:
-        return not all(value > 0 and value.is_integer() for value in values)
+        return len(values) < len(columns) or not all(
+            value > 0 and value.is_integer() for value in values
+        )
     if len(values) < LISTED * len(columns) * n_rows or all(value == 1 for value in values):
         return False
     return not any(map(_indicates, columns.values()))

@@ -20,6 +20,7 @@ OF_TEXTS = "text"  # the column of a list of texts
 NOT_LEARNT = ("identifier", "ignore")
 NAMED_KINDS = ", ".join(kind for kind in KINDS if kind != "any")
 OTHERS = "*"  # all columns that are not named
+NO_CELLS = "no cells in the first rows"  # the reason of a column of numbers among others
 MOST_SHOWN = 3  # cells that a column cannot hold
 TEXT_FEATURES: Mapping[str, Options] = {
     "words": {"ngrams": 1},
@@ -149,6 +150,11 @@ class Column:
         )
         counted = self.counted(other.n_cells, other.n_misfits, other.misfits)
         return replace(counted, others=others)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether it is a column of numbers that has had no cells so far."""
+        return self.reason == NO_CELLS and not self.n_cells
 
     @property
     def is_wrong(self) -> bool:

@@ -51,17 +51,27 @@ def parse(
 
 
 def with_new_columns(table: Table, schema: Schema, given: Mapping[str, Column]) -> Schema:
-    """Return the schema with the new columns of a table, in the order of their first cells."""
-    known = {column.name for column in schema.columns}
+    """Return the schema with the new columns of a table, in the order of their first cells.
+
+    Columns of numbers that had no cells before have the notation of their first one.
+    """
+    known = {column.name: column for column in schema.columns}
     found = []
     for place, (name, cells) in enumerate(table.columns.items()):
-        if name in known:
+        if name in known and not known[name].is_awaited:
             continue
         row = next((row for row, cell in enumerate(cells) if cell is not None), None)
         if row is not None:
             found.append((row, place, column_of(name, [cells[row]], given)))
-    new = [column for _, _, column in sorted(found, key=lambda each: each[:2]) if column]
-    return Schema((*schema.columns, *new)) if new else schema
+    new = {column.name: column for _, _, column in sorted(found, key=lambda e: e[:2]) if column}
+    read = [new[c.name] if _is_awaited_number(c, new) else c for c in schema.columns]
+    more = [column for name, column in new.items() if name not in known]
+    return Schema((*read, *more)) if new else schema
+
+
+def _is_awaited_number(column: Column, new: Mapping[str, Column]) -> bool:
+    """Return whether the first cell of a column of numbers has been found, and is a number."""
+    return column.is_awaited and column.name in new and new[column.name].kind == "number"
 
 
 def usable(table: Table, given: Mapping[str, Column], on_mismatch: str) -> Table:
