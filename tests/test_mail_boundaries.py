@@ -60,11 +60,84 @@ def test_a_sentence_begins_none(tmp_path, sentence, empty):
     assert classes(tmp_path, content) == ["word0", "word1"]
 
 
-def test_a_sender_of_several_words_needs_an_empty_line(tmp_path):
-    line = "From Ann Bell Mon Jan  1 10:00:00 2024"
-    parts = [one(line, f"word{i}") for i in range(2)]
+UNUSUAL_LINES = [
+    "From ann at example.org  Mon Jan  1 10:00:00 2024",
+    "From Ann Bell Mon Jan  1 10:00:00 2024",
+    "From Ann Bell <ann@example.org> Mon Jan  1 10:00:00 2024",
+    'From "Ann B"@example.org Mon Jan  1 10:00 MET 2024',
+    "From ann@example.org Mo Jan  1 10:00:00 2024",
+    "From ann@example.org lun. janv.  1 10:00:00 2024",
+    "From ann@example.org Mi Mär  6 10:00:00 2024",
+    "From ann@example.org пн янв  1 10:00:00 2024",
+    "From ann@example.org सोम जनवरी  1 10:00:00 2024",
+    "From ann@example.org 01/02/2024 10:00:00",
+    "From ann@example.org 2024/02/01",
+    "From ann@example.org 1. Januar 2024 10:00",
+    "From ann@example.org Mon Jan  1 2024",
+    "From ann@example.org",
+    "From ",
+]
+
+
+@pytest.mark.parametrize("line", UNUSUAL_LINES)
+@pytest.mark.parametrize("between", ["", "\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_an_unusual_line_begins_messages_where_it_begins_the_first(tmp_path, line, between, end):
+    text = "Hello\nFrom here on: all is well\n\nFrom now on all is well\nand good\n"
+    content = between.join(one(line, f"word{i}", text) for i in range(3))
+    found = classes(tmp_path, content.replace("\n", end).encode())
+    assert found == ["word0", "word1", "word2"]
+
+
+@pytest.mark.parametrize("line", UNUSUAL_LINES[1:-2])
+def test_an_unusual_line_needs_an_empty_one_behind_usual_ones(tmp_path, line):
+    parts = [one(FROM_LINES[0], "word0"), one(line, "word1")]
     assert classes(tmp_path, "\n".join(parts)) == ["word0", "word1"]
     assert classes(tmp_path, "".join(parts)) == ["word0"]
+
+
+ODD_HEADERS = ["X Odd: a\n", " b\n", "Überschrift: c\n", "no colon\n X-A: d\n"]
+
+
+@pytest.mark.parametrize("odd", ODD_HEADERS)
+@pytest.mark.parametrize("between", ["", "\n"])
+def test_a_message_may_begin_with_an_odd_header(tmp_path, odd, between):
+    first, last = (one(FROM_LINES[0], f"word{i}") for i in (0, 2))
+    content = between.join([first, f"{FROM_LINES[0]}\n{odd}Subject: word1\n\nhello\n", last])
+    assert classes(tmp_path, content) == ["word0", "word1", "word2"]
+
+
+def test_a_message_may_have_no_headers_or_nothing_at_all(tmp_path):
+    first, last = (one(FROM_LINES[0], f"word{i}") for i in (0, 2))
+    for text in ("word1 is here", "word1 is\n\nhere: as ever"):
+        content = "\n".join([first, f"{FROM_LINES[0]}\n\n{text}\n", last])
+        assert classes(tmp_path, content) == ["word0", "word1", "word2"]
+        headless = f"{FROM_LINES[0]}\n\n{text}\n\n{last}"
+        assert sorted(classes(tmp_path, headless)) == ["word1", "word2"]
+    content = "\n".join([first, f"{FROM_LINES[0]}\n", last, f"{FROM_LINES[0]}\n"])
+    assert classes(tmp_path, content) == ["word0", "word2"]
+
+
+@pytest.mark.parametrize("size", [10, 9000])
+def test_lines_may_end_with_returns(tmp_path, size):
+    text = "hello\n" * size
+    parts = [one(line, f"word{i}", text) for i, line in enumerate(FROM_LINES[:3])]
+    content = "\n".join(parts).replace("\n", "\r")
+    assert classes(tmp_path, content) == ["word0", "word1", "word2"]
+    rows = read(write(tmp_path, "a.mbox", content))
+    assert all({"hello", "10", "jan"} <= set(tokens) for _, tokens in rows)
+
+
+@pytest.mark.parametrize("size", [1, 200_000])
+def test_a_content_length_may_count_line_ends_of_one_byte(tmp_path, size):
+    quoted = "Look:\n\n" + one(FROM_LINES[0], "inner") + "at home\n" * size
+    parts = [
+        one(FROM_LINES[0], f"word{i}", quoted, f"Content-Length: {len(quoted)}\n") for i in range(3)
+    ]
+    content = "\n".join(parts).replace("\n", "\r\n")
+    assert classes(tmp_path, content) == ["word0", "word1", "word2"]
+    wrong = content.replace(f"Content-Length: {len(quoted)}", f"Content-Length: {len(quoted) - 99}")
+    assert len(read(write(tmp_path, "a.mbox", wrong))) == 6
 
 
 def test_from_lines_without_dates_are_found_where_the_first_has_none(tmp_path):

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from kesler import OnlineClassifier, OnlineMultilabelClassifier
 from kesler.cli import main
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, ReadingWarning
 from kesler.readers import open_stream
 from kesler.readers.mail.mbox import starts
 from kesler.readers.mail.outlook import OF_ARCHIVE, OF_MESSAGE, as_sent
@@ -89,6 +90,25 @@ STORES = {
         ".Archive/notes/a": b"no mail",
         ".notmuch/xapian/flintlock": b"no mail",
     },
+    "MH": {
+        "Team/1": bytes(message("a")),
+        "Team/,2": bytes(message("b")),
+        "Team/.mh_sequences": b"cur: 1",
+        "Bills/7": bytes(message("c")),
+        "context": b"Current-Folder: inbox",
+    },
+    "procmail's files of one message": {
+        "Team/msg.xA": FROM_LINE + bytes(message("a")),
+        "Bills/msg.b1": FROM_LINE + bytes(message("b")),
+        "Bills/old/12": FROM_LINE + bytes(message("c")),
+    },
+    "mbox files of years": {
+        "Team/2023": mbox("a", "b"),
+        "Team/2024": mbox("c"),
+        "Bills": mbox("d"),
+        "Plans7": mbox("e"),
+        "Plans7.msf": b"//",
+    },
     "exports of Outlook": {
         "Team/a.eml": b"\xef\xbb\xbf" + bytes(message("a")),
         "Bills/b.eml": bytes(message("b")).replace(b"\n", b"\r\n"),
@@ -101,8 +121,31 @@ FOLDERS = {
     "Apple Mail": {"Team", "Bills"},
     "KMail": {"Work", "Work/Team", "Work/Team/Plans"},
     "a Maildir within folders that hold none": {"Archive/2023"},
+    "MH": {"Team", "Bills"},
+    "procmail's files of one message": {"Team", "Bills", "Bills/old"},
+    "mbox files of years": {"Team/2023", "Team/2024", "Bills", "Plans7"},
     "exports of Outlook": {"Team", "Bills", "Plans"},
 }
+NO_MAIL = {
+    "Bills/cur/.gitkeep": b"",
+    "Bills/new/.gitignore": b"*\n",
+    "Bills/cur/README": b"Notes: see below\n",
+    "Bills/cur/empty": b"",
+    "Bills/cur/old/9": b"",
+    "README.md": b"# My mail\n",
+    "notes.txt": b"From here on: it is mine\n",
+    "empty": b"",
+    "abook.sqlite": b"SQLite format 3\0" + bytes(99),
+    "prefs.js": b'user_pref("mail.to:", "x");\n',
+    "MailData/Envelope Index": b"SQLite format 3\0\r",
+    "Mail/User Settings/Filters.xml": b"<?xml version='1.0'?>\n<feed>\n",
+    "Mail/User Settings/Signature.json": b'{"From": "ann"}\n',
+    "Team/plan.pdf": b"%PDF-1.4\nSubject: x\n",
+    "Team/lunch.ics": b"BEGIN:VCALENDAR\nVERSION:2.0\nSTATUS:CONFIRMED\n",
+    "Team/ann.vcf": b"BEGIN:VCARD\nVERSION:3.0\nX-A:b\n",
+    "Team/a.yml": b"version: 1\nname: b\n",
+}
+IS_HIDDEN = {"Bills/cur/.gitkeep", "Bills/new/.gitignore"}
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -111,9 +154,43 @@ def test_folders_of_programs_are_classes(tmp_path, store):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    rows = read(tmp_path)
-    assert Counter(label for label, _ in rows) == Counter(FOLDERS[store])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(?s).*left out", ReadingWarning)
+        rows = read(tmp_path)
+    assert {label for label, _ in rows} == FOLDERS[store]
+    assert len(rows) == len(FOLDERS[store]) + (store == "mbox files of years")
     assert not any("plist" in tokens for _, tokens in rows)
+
+
+@pytest.mark.parametrize("name", NO_MAIL)
+def test_what_is_no_mail_is_left_out_and_named(tmp_path, name, recwarn):
+    good = {"Bills/cur/1.host:2,S": bytes(message("a")), "Team/2.eml": bytes(message("b"))}
+    for each, content in (good | {name: NO_MAIL[name]}).items():
+        (tmp_path / each).parent.mkdir(parents=True, exist_ok=True)
+        write(tmp_path, each, content)
+    assert sorted(label for label, _ in read(tmp_path)) == ["Bills", "Team"]
+    said = [str(each.message) for each in recwarn.list]
+    if name in IS_HIDDEN:
+        assert not said
+        return
+    left_out = "Bills/cur/old" if name == "Bills/cur/old/9" else name
+    assert said == [f"{tmp_path}: what is no mail is left out (1): {left_out}"]
+
+
+def test_much_that_is_no_mail_is_counted(tmp_path):
+    write(tmp_path, "a.eml", bytes(message("a")))
+    for i in range(1, 10):
+        write(tmp_path, f"{i}.json", b"{}")
+    with pytest.warns(ReadingWarning, match=r"\(9\): 1.json, 2.json, .*, 5.json and 4 more$"):
+        assert len(read(tmp_path)) == 1
+
+
+def test_a_directory_of_one_folder_of_apple_is_that_folder(tmp_path):
+    for name, content in STORES["Apple Mail"].items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        write(tmp_path, name, content)
+    assert [label for label, _ in read(tmp_path / "Team.mbox")] == ["Team"]
+    assert [label for label, _ in read(tmp_path / "Bills.mbox")] == ["Bills"]
 
 
 @pytest.mark.parametrize("options", [{"format": "mail"}, {}])

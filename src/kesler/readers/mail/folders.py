@@ -5,21 +5,28 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 from typing import NamedTuple, NoReturn
 
-from kesler.readers.mail.mbox import begins_mbox
-
 INBOX = "INBOX"
 MAILDIR = {"cur", "new", "tmp"}
-MBOX_SUFFIXES = {".mbox", ".mbx"}
-MESSAGE_SUFFIXES = {".eml", ".emlx"}
+MBOX_SUFFIXES = (".mbox", ".mbx", ".mbs")
+MESSAGE_SUFFIXES = (".eml", ".emlx", ".msg")
 OF_KMAIL = re.compile(r"\.(.+)\.directory")
 """The directory in which KMail keeps the folders within one."""
-INDEXES = (".msf", ".plist")
-SETTINGS = {"msgFilterRules.dat", "popstate.dat", "filterlog.html", "desktop.ini", "Thumbs.db"}
-"""Files of programs beside mail, which hold no messages."""
+INDEXES = (".msf", ".plist", ".wdseml", ".mozeml")
+SETTINGS = {
+    "msgFilterRules.dat",
+    "popstate.dat",
+    "filterlog.html",
+    "nstmp",
+    "desktop.ini",
+    "Thumbs.db",
+}
+"""Files of programs beside mail, which hold no messages or copies of them."""
+NUMBERED = re.compile(r"msg\..|.*\d")
+"""Names that programs give to single messages, as procmail does."""
 
 
 class Mailbox(NamedTuple):
@@ -30,40 +37,87 @@ class Mailbox(NamedTuple):
     path : Path
         The file.
     folder : str or None
-        The folder of its messages; None if it is a single message.
-    is_mbox : bool
-        Whether it can hold more than one message.
+        The folder of its message if it is one; None if it is in none.
+    base : Path or None
+        What the name of its folder is relative to if it is an mbox; None if it cannot be one.
     """
 
     path: Path
     folder: str | None
-    is_mbox: bool
+    base: Path | None
+
+    @property
+    def own(self) -> str:
+        """The folder of its messages if it is an mbox."""
+        return folder_at(self.path.relative_to(self.base or self.path.parent))
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it holds mail by its name, or was named itself."""
+        name = self.path.name.lower()
+        return self.folder is None or name.endswith((*MBOX_SUFFIXES, *MESSAGE_SUFFIXES))
+
+    @property
+    def is_of_folder(self) -> bool:
+        """Whether it is the mbox of a folder by its name, or by the index beside it."""
+        beside = self.path.with_name(f"{self.path.name}.msf")
+        return self.path.name.lower().endswith(MBOX_SUFFIXES) or beside.exists()
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether an mbox of one message is the file of that message, by its name."""
+        named = NUMBERED.match(self.path.name) and not self.is_of_folder
+        return self.folder is not None and bool(named)
 
 
-def mailboxes(root: Path) -> Iterator[Mailbox]:
-    """Yield the files of messages under a directory, or the file itself.
+def mailboxes(root: Path, left_out: list[Path]) -> Iterator[Mailbox]:
+    """Yield the files under a directory that may hold messages, or the file itself.
+
+    Parameters
+    ----------
+    root : Path
+        A directory or a file.
+    left_out : list of Path
+        Receives what is where messages are and is none.
 
     Raises
     ------
     OSError
-        If a directory or a file cannot be read.
+        If a directory cannot be read.
     """
+    base = root.parent if root.is_file() or is_apple(root.name) else root
     if root.is_file():
-        is_mbox = _is_mbox(root)
-        yield Mailbox(root, folder_at(root.relative_to(root.parent)) if is_mbox else None, is_mbox)
+        yield Mailbox(root, None, _base(root.name, base))
         return
-    for name, subdirectories, files in os.walk(root, onerror=_refuse):
-        directory = Path(name)
-        relative = directory.relative_to(root)
+    for at, subdirectories, files in os.walk(root, onerror=_refuse):
+        directory = Path(at)
+        relative = directory.relative_to(base)
         if _is_maildir(directory, subdirectories, files):
             parts = [directory / part for part in ("cur", "new") if part in subdirectories]
             subdirectories[:] = set(subdirectories) - MAILDIR
-            folder = folder_at(relative)
-            yield from (Mailbox(path, folder, False) for part in parts for path in part.iterdir())
-        elif not any(map(_is_hidden, relative.parts)):
+            folder = folder_at(directory.relative_to(root))
+            yield from (Mailbox(path, folder, None) for path in _files_in(parts, left_out))
+        elif not any(map(_is_hidden, directory.relative_to(root).parts)):
             holds = _is_of_apple if any(map(is_apple, relative.parts)) else _is_mail
-            paths = (directory / name for name in files if holds(name))
-            yield from (_mailbox(path, root) for path in paths if path.is_file())
+            folder = folder_at(relative)
+            for name in filter(holds, files):
+                path = directory / name
+                if path.is_file():
+                    yield Mailbox(path, folder, _base(name, base))
+
+
+def _files_in(parts: Iterable[Path], left_out: list[Path]) -> Iterator[Path]:
+    """Yield the files of the parts of a Maildir."""
+    for part in parts:
+        for entry in os.scandir(part):
+            if entry.is_dir():
+                left_out.append(Path(entry.path))
+            elif not entry.name.startswith("."):
+                yield Path(entry.path)
+
+
+def _base(name: str, base: Path) -> Path | None:
+    return None if name.lower().endswith(MESSAGE_SUFFIXES) else base
 
 
 def _is_maildir(directory: Path, subdirectories: list[str], files: list[str]) -> bool:
@@ -85,21 +139,6 @@ def _is_mail(name: str) -> bool:
 def _is_of_apple(name: str) -> bool:
     """Return whether a file holds messages in a folder of Apple Mail; attachments are beside."""
     return name == "mbox" or name.endswith(".emlx")
-
-
-def _mailbox(path: Path, root: Path) -> Mailbox:
-    relative = path.relative_to(root)
-    is_mbox = _is_mbox(path)
-    return Mailbox(path, folder_at(relative if is_mbox else relative.parent), is_mbox)
-
-
-def _is_mbox(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(1 << 10)
-    if not head:
-        named = path.with_name(f"{path.name}.msf")
-        return path.suffix.lower() in MBOX_SUFFIXES or named.exists()
-    return begins_mbox(head) and path.suffix.lower() not in MESSAGE_SUFFIXES
 
 
 def folder_at(relative: PurePath) -> str:
@@ -128,7 +167,7 @@ def _name(part: str) -> str:
     part = OF_KMAIL.sub(r"\1", part)
     if part.startswith("."):
         return decoded_name(part[1:].replace(".", "/"))
-    return decoded_name(re.sub(r"(?i)\.(?:mbox|mbx|sbd)$", "", part))
+    return decoded_name(re.sub(r"(?i)\.(?:mbox|mbx|mbs|sbd)$", "", part))
 
 
 def decoded_name(name: str) -> str:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import calendar
 import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+import warnings
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from email.utils import parsedate_tz
 from itertools import pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import BinaryIO, NamedTuple
 
+from kesler.errors import ReadingWarning
 from kesler.readers.mail.folders import Mailbox, mailboxes
 from kesler.readers.mail.labels import common_in, labels_of, system_of
-from kesler.readers.mail.mbox import END_OF_HEADERS, starts
-from kesler.readers.mail.outlook import OF_MESSAGE, as_sent
+from kesler.readers.mail.mbox import END_OF_HEADERS, begins_mbox, holds_mail, starts
+from kesler.readers.mail.outlook import OF_ARCHIVE, OF_MESSAGE, as_sent
 from kesler.readers.reader import BadRow, readable
 
 SMALL = 1 << 16  # bytes; larger files are mapped to memory, which takes longer than reading these
@@ -27,6 +30,9 @@ DELETED = re.compile(
 """What Thunderbird (its flag 8) and mail servers write to a message that they will remove."""
 LENGTH = re.compile(rb"[ \t]*(\d{1,12})[ \t]*\r?\n")
 """The first line of a message of Apple Mail (.emlx): its length, as properties follow it."""
+NOTHING = re.compile(rb"From [^\n]*\s*")
+MOST_NAMED = 5
+"""Files that a warning names."""
 
 
 class Place(NamedTuple):
@@ -99,8 +105,39 @@ def index(root: str) -> list[Place]:
         If a directory or a file cannot be read.
     """
     with readable(root, "mail", OSError):
-        places = [place for mailbox in mailboxes(Path(root)) for place in _places(mailbox)]
-        return sorted(_with_parted_labels(places), key=lambda place: place[:4])
+        left_out = list[Path]()
+        boxes = mailboxes(Path(root), left_out)
+        places = [*_filed([(mailbox, _places(mailbox, left_out)) for mailbox in boxes])]
+    if left_out:
+        _report(Path(root), left_out)
+    return sorted(_with_parted_labels(places), key=lambda place: place[:4])
+
+
+def _report(root: Path, left_out: list[Path]) -> None:
+    """Warn of what is no mail."""
+    named = sorted(str(path.relative_to(root)) for path in left_out)
+    n_more = len(named) - MOST_NAMED
+    more = f" and {n_more} more" if n_more > 0 else ""
+    warnings.warn(
+        f"{root}: what is no mail is left out ({len(named)}): "
+        f"{', '.join(named[:MOST_NAMED])}{more}",
+        ReadingWarning,
+        stacklevel=2,
+    )
+
+
+def _filed(found: list[tuple[Mailbox, list[Place]]]) -> Iterator[Place]:
+    """Yield the messages of mailboxes, those of files for each message in the directory's folder.
+
+    Such files can begin with a From line, as those of procmail, and look like an mbox.
+    """
+    of_many = {mailbox.path.parent for mailbox, places in found if len(places) > 1}
+    for mailbox, places in found:
+        is_mbox = len(places) == 1 and places[0].folder != mailbox.folder
+        if is_mbox and mailbox.is_of_one and mailbox.path.parent not in of_many:
+            yield places[0]._replace(folder=mailbox.folder)
+        else:
+            yield from places
 
 
 def _with_parted_labels(places: list[Place]) -> list[Place]:
@@ -120,41 +157,75 @@ def _with_parted_labels(places: list[Place]) -> list[Place]:
     return [*map(parted, places, own)]
 
 
-def _places(mailbox: Mailbox) -> Iterator[Place]:
-    path, folder, _ = mailbox
+def _places(mailbox: Mailbox, left_out: list[Path]) -> list[Place]:
+    """Return the messages of a file; what holds none is left out."""
+    path = mailbox.path
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
-        timestamp, name = int(status.st_mtime), str(path)
         with _content(file, status.st_size) as content:
-            for start, end in _spans(mailbox, content):
-                header = _header(content, start, end)
-                timestamp = _timestamp(header, undated=timestamp)
-                deleted = _is_deleted(path.name, header)
-                found = labels_of(header)
-                yield Place(timestamp, name, start, end - start, folder, found, (), deleted)
+            if not len(content):
+                left_out += [] if mailbox.folder is None or mailbox.is_of_folder else [path]
+                return []
+            if not (mailbox.is_named or _is_of_outlook(content) or holds_mail(content)):
+                left_out.append(path)
+                return []
+            return [*_places_in(mailbox, content, int(status.st_mtime))]
+
+
+def _is_of_outlook(content: bytes | mmap) -> bool:
+    return content[: len(OF_MESSAGE)] == OF_MESSAGE or content[: len(OF_ARCHIVE)] == OF_ARCHIVE
+
+
+def _places_in(mailbox: Mailbox, content: bytes | mmap, timestamp: int) -> Iterator[Place]:
+    is_mbox = mailbox.base is not None and begins_mbox(content)
+    name, folder = str(mailbox.path), mailbox.own if is_mbox else mailbox.folder
+    spans = pairwise([*starts(content), len(content)]) if is_mbox else [_span(mailbox, content)]
+    for start, end in spans:
+        if is_mbox and NOTHING.fullmatch(content, start, end):
+            continue  # a From line alone
+        header = _header(content, start, end)
+        timestamp = _timestamp(header, undated=timestamp)
+        deleted = _is_deleted(mailbox.path.name, header)
+        found = labels_of(header)
+        yield Place(timestamp, name, start, end - start, folder, found, (), deleted)
 
 
 def _is_deleted(name: str, header: bytes) -> bool:
-    """Return whether a message is marked as deleted, in a Maildir by its name."""
-    if "T" in name.partition(":2,")[2]:
+    """Return whether a message is marked as deleted, in a Maildir and by MH in its name."""
+    if "T" in name.partition(":2,")[2] or name.startswith(","):
         return True
     return b"-Status:" in header and DELETED.search(header) is not None
 
 
-def _content(file: BinaryIO, n_bytes: int) -> AbstractContextManager[bytes | mmap]:
+@contextmanager
+def _content(file: BinaryIO, n_bytes: int) -> Iterator[bytes | mmap]:
+    """Provide the bytes of a file, in which returns that end all lines are line feeds."""
     if n_bytes <= SMALL:
-        return nullcontext(file.read())
-    return closing(mmap(file.fileno(), 0, access=ACCESS_READ))
+        content = file.read()
+        yield content.replace(b"\r", b"\n") if _has_returns(content) else content
+        return
+    with closing(mmap(file.fileno(), 0, access=ACCESS_READ)) as mapped:
+        if not _has_returns(mapped[:SMALL]):
+            yield mapped
+            return
+    with TemporaryFile() as copy:
+        while block := file.read(SMALL):
+            copy.write(block.replace(b"\r", b"\n"))
+        copy.flush()
+        with closing(mmap(copy.fileno(), 0, access=ACCESS_READ)) as mapped:
+            yield mapped
 
 
-def _spans(mailbox: Mailbox, content: bytes | mmap) -> Iterable[tuple[int, int]]:
-    """Return where each message begins and ends."""
-    if mailbox.is_mbox:
-        return pairwise([*starts(content), len(content)]) if len(content) else ()
+def _has_returns(head: bytes) -> bool:
+    return b"\n" not in head and b"\r" in head
+
+
+def _span(mailbox: Mailbox, content: bytes | mmap) -> tuple[int, int]:
+    """Return where the only message of a file begins and ends."""
     counted = LENGTH.match(content) if mailbox.path.name.endswith(".emlx") else None
     start = counted.end() if counted else 0
     end = start + int(counted[1]) if counted else len(content)
-    return [(start, min(end, len(content)))]
+    return start, min(end, len(content))
 
 
 def _header(content: bytes | mmap, start: int, end: int) -> bytes:

@@ -26,6 +26,7 @@ FILING_HEADERS = re.compile(
 )
 BEFORE_HEADERS = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t\r]*\n)*(?:>*From [^\n]*\n)*")
 """What programs write before the headers: a byte order mark, empty lines, From lines."""
+BEGINS_MBOX = re.compile(rb"(?:\xef\xbb\xbf)?\s*From ")
 CHARSET = re.compile(rb"charset[ \t]*=[ \t]*[\"']?([\w.:-]+)", re.IGNORECASE)
 NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]")
 ENCODED_WORD = r"=\?[^?]*\?[bqBQ]\?.*?\?="
@@ -74,7 +75,7 @@ def message_texts(message: bytes) -> list[str]:
     Raises
     ------
     BadRow
-        If there is no header, or parts are nested too deeply.
+        If there is no header and no From line of an mbox, or parts are nested too deeply.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def message_texts(message: bytes) -> list[str]:
         raise BadRow("its parts are nested too deeply") from None
     if message.startswith(OF_ARCHIVE):
         raise BadRow("it is an archive of Outlook: export its folders as mbox, or messages as .eml")
-    if not parsed.keys():
+    if not parsed.keys() and not BEGINS_MBOX.match(message):
         raise BadRow("it begins with no header, so it is no message")
     return texts
 
