@@ -16,6 +16,7 @@ from babel.numbers import format_currency, format_decimal, format_percent
 
 from kesler import KeslerError, OnlineClassifier, load
 from kesler.cli import main
+from kesler.data.schema.cells import UnfitError
 from kesler.data.schema.inference import infer
 from kesler.data.schema.numerals import amount
 from kesler.data.schema.records import table_of
@@ -115,8 +116,69 @@ def test_signs_that_touch_the_number_do_not_matter(sign: str, group: str) -> Non
 
 
 def test_different_units_are_no_numbers() -> None:
-    (column,) = infer({"x": ["3 kg", "300 g", "2 kg"]}, {})
-    assert column.kind != "number"
+    for other in ("300 km", "300 mg/l", "300 €"):
+        assert infer({"x": ["3 kg", other, "2 kg"]}, {})["x"].kind != "number"
+
+
+COLUMNS: dict[str, tuple[list[str], list[float], dict[str, str]]] = {
+    "Excel's accounts": ([" $ (1,234.56)", " $ 5.00 ", "$(7)", "€ (5)"], [-1234.56, 5, -7, -5], {}),
+    "signs behind": (["(5) €", "USD (5)", "(5)%", "5.00 EUR-"], [-5, -5, -5, -5], {}),
+    "debit in German": (["5,5 S", "7,25 H"], [-5.5, 7.25], {"decimal": ",", "unit": "S|H"}),
+    "sizes": (["5 S", "7 S"], [5, 7], {"unit": "S"}),
+    "SAP": (["5,25-", "1.007,00+"], [-5.25, 1007], {"decimal": ","}),
+    "Excel's texts": (['="7133.06"', "'12.5", '"3"', "-4"], [7133.06, 12.5, 3, -4], {}),
+    "crowns": (["kr. 5", "kr. 1.007,50", "-5 kr."], [5, 1007.5, -5], {"decimal": ","}),
+    "rupees": (["Rs.16,88,843/-", "Rs. 250/-", "Rs.50.50"], [1688843, 250, 50.5], {}),
+    "rupiahs": (["Rp. 5.000,00", "Rp. 1.250.000,00"], [5000, 1250000], {"decimal": ","}),
+    "millions": (["1,25 Mio. €", "5 Tsd. €", "3 Mrd. €"], [1.25e6, 5e3, 3e9], {"decimal": ","}),
+    "words": (["$1.5 million", "$2 billion", "5 lakh"], [1.5e6, 2e9, 5e5], {}),
+    "k and M": (["841.1k", "1.69M"], [841100, 1.69e6], {}),
+    "about": (["ca. 5", "~7.5", "approx. 3", "12"], [5, 7.5, 3, 12], {}),
+    "masses": (["3 kg", "300 g", "2.5 kg"], [3000, 300, 2500], {"unit": "g|kg"}),
+    "bytes": (["1.5 GB", "20 MB", "300 kB"], [1.5e6, 20e3, 300], {"unit": "kB|MB|GB"}),
+    "spaces": (
+        ["1\u2007234,5", "1\u200a234,5", "\u200b7,5"],
+        [1234.5, 1234.5, 7.5],
+        {"decimal": ","},
+    ),
+    "either": (
+        ["1.234,56", "1,234.56", "12,5", "7"],
+        [1234.56, 1234.56, 12.5, 7],
+        {"decimal": ".,"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("texts", "numbers", "options"), COLUMNS.values(), ids=COLUMNS)
+@pytest.mark.parametrize("first", [1, 12])
+def test_notations_of_columns(
+    texts: list[str], numbers: list[float], options: dict[str, str], first: int
+) -> None:
+    for column in infer({"x": texts * first}, {}), infer({"x": texts[::-1] * first}, {}):
+        assert (column["x"].kind, dict(column["x"].options)) == ("number", options)
+        found = [column["x"].parser.parse(text, column["x"].options) for text in texts]
+        assert found == pytest.approx(numbers, rel=1e-12)
+    named = OnlineClassifier(columns={"x": {"kind": "number", **options}})
+    model = named.fit([{"x": text} for text in texts * 4], ["a"] * 4 * len(texts))
+    assert model.schema_["x"].n_misfits == 0
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["(5", "6"], ["((5))", "6"], ["-(5)", "6"], ["5-+", "6"], ["5 kg g", "6"], ["='5", "6"]],
+)
+def test_other_signs_are_no_numbers(texts: list[str]) -> None:
+    assert infer({"x": texts}, {})["x"].kind != "number"
+
+
+def test_in_a_column_of_either_notation_what_could_be_both_is_missing() -> None:
+    texts = ["1.234,56", "1,234.56"] * 10
+    column = infer({"x": texts}, {})["x"]
+    assert column.parser.parse("12", column.options) == 12.0
+    with pytest.raises(UnfitError):
+        column.parser.parse("1.234", column.options)
+    german = infer({"x": ["1.234,56"] * 19 + ["3,584.39"]}, {})["x"]
+    assert german.options == {"decimal": ","}  # one odd cell is no notation
 
 
 def test_the_notation_can_be_named() -> None:
@@ -239,6 +301,19 @@ TIMES = {  # a text, and its seconds
     "-0:30": -1800.0,
     "125:00": 450000.0,
     "١٣:٤٥": 49500.0,
+    "13:45 Uhr": 49500.0,
+    "13h45": 49500.0,
+    "13:45:00+01:00": 49500.0,
+    "45:03.5": 2703.5,
+    "PT5H3M": 18180.0,
+    "PT1.5S": 1.5,
+    "P1DT2H": 93600.0,
+    "5h 3m": 18180.0,
+    "5 Std. 3 Min.": 18180.0,
+    "1 hour, 2 minutes": 3720.0,
+    "2 days, 5:03:01": 190981.0,
+    "2 days 05:03:01": 190981.0,
+    "-1d2h3m": -93780.0,
 }
 NO_TIMES = [
     "13:60",
@@ -250,6 +325,11 @@ NO_TIMES = [
     "1:2",
     "a:bc",
     "13:45:00:00",
+    "P",
+    "PT",
+    "-",
+    "5 h of sleep",
+    "3m 5h",
 ]
 
 
@@ -257,6 +337,13 @@ def test_times_and_durations_are_seconds() -> None:
     assert [amount(text, unit=":") for text in TIMES] == [*TIMES.values()]
     assert [amount(text, unit=":") for text in NO_TIMES] == [None] * len(NO_TIMES)
     assert [amount(text) for text in TIMES] == [None] * len(TIMES)
+
+
+def test_durations_are_told_from_numbers_with_a_unit() -> None:
+    for texts in (["5h 3m", "7 h", "12 min"], ["PT5H", "PT30M"], ["1 day, 0:00", "2:30"]):
+        assert infer({"x": texts * 5}, {})["x"].options == {"unit": ":"}
+    assert infer({"x": ["5 h", "7 h"]}, {})["x"].options == {"unit": "h"}
+    assert infer({"x": ["5 m", "7 km"]}, {})["x"].options == {"unit": "m|km"}
 
 
 @pytest.mark.parametrize("texts", [["9:30", "13:45", "0:05"], ["9:30 AM", "1:45 PM", "12:05 AM"]])

@@ -15,7 +15,7 @@ from uuid import UUID
 import numpy as np
 
 from kesler.data.labels import of_arrow
-from kesler.data.schema.numerals import is_currency
+from kesler.data.schema.units import is_currency
 
 MISSING_WORDS = frozenset(("", "NA", "NULL", "null", "N/A"))
 """Texts that stand for a missing cell, without the spaces around them."""

@@ -5,52 +5,83 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-MULTIPLIERS = {"K": 1e3, "M": 1e6, "B": 1e9, "CR": 1.0, "Cr": 1.0, "DR": -1.0, "Dr": -1.0}
-"""What may follow a number and multiplies it: K, M and B, and the credit and debit of accounts."""
+from kesler.data.schema.durations import CLOCK, is_clear_duration, seconds_of
+from kesler.data.schema.units import (
+    MULTIPLIERS,
+    USUAL_SIGNS,
+    is_currency,
+    is_unit,
+    joined_units,
+    sizes_of,
+)
+
 DECIMALS = (".", ",")
 """The decimal signs; the other of the two separates thousands, as do spaces and apostrophes."""
 
-CURRENCIES = frozenset(
-    "AED ARS AUD BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR JPY KES KRW MAD "
-    "MXN MYR NGN NOK NZD PEN PHP PKR PLN RON RUB SAR SEK SGD THB TRY TWD UAH USD VND ZAR "
-    "kr Kr Rs Rs. Rp Fr. Ft Kč zł lei RM R".split()
-)
-LONGEST_UNIT = 8  # characters
-_UNIT = re.compile(r"(?:[°‰]|/?[^\W\d_])[^\d]*\d?")
+ANY_DECIMAL = ".,"  # a column in which each cell has one of them
 MANY = 10  # texts of which some may be no numbers
 SMALLEST_GROUPED = 1000
-CLOCK = ":"  # the unit of times of day and durations, which are seconds
-_TIME = re.compile(
-    r"(?P<sign>-?)(?P<hours>\d{1,4}):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:[.,]\d+)?))?"
-    r"(?:\s*(?P<half>[AaPp])\.?[Mm]\.?)?"
-)
 
 _OF_NUMBERS = {sign: f"0123456789+-eE\n{sign}".encode() for sign in DECIMALS}
-_MINUS, _SPACES = "\u2212\u2012\u2013\ufe63", "\u2009\u202f\u00a0\t"
+_MINUS, _SPACES = "\u2212\u2012\u2013\ufe63", "\u2007\u2008\u2009\u200a\u202f\u00a0\t"
 _APOSTROPHES = "\u2019\u02bc\u00b4`"
-_SIGNS = str.maketrans(f"{_MINUS}{_SPACES}{_APOSTROPHES}\u066a", "-" * 4 + " " * 4 + "'" * 4 + "%")
-_UNSEEN = {ord(sign): None for sign in "\u200e\u200f\u061c\u2066\u2067\u2068\u2069"}
+_UNSEEN = "\u200b\u200e\u200f\u061c\u2060\u2066\u2067\u2068\u2069\ufeff"
+_SIGNS = str.maketrans(
+    f"{_MINUS}{_SPACES}{_APOSTROPHES}\u066a",
+    "-" * len(_MINUS) + " " * len(_SPACES) + "'" * len(_APOSTROPHES) + "%",
+    _UNSEEN,
+)
+_OF_SCRIPTS = re.compile(r"[^\D0-9]|[\uff01-\uff5e\u066b\u066c]")
 _OF_ARABIC = {
     ".": str.maketrans("\u066b\u066c", ".,"),
     ",": str.maketrans("\u066b\u066c", ",."),
 }
 
 
+_QUOTED = re.compile(
+    r'=?"([^"]*)"|\x27([^\x27]*)\x27?'
+)  # so that a spreadsheet takes it for a text
+_ABOUT = r"(?:(?:ca\.?|circa|etwa|approx\.?|about|[~\u2248])\s*)?"
+_BEFORE = r"[^\d\s(),.'+-]+\.?"
+_TIMES = rf"(?:{'|'.join(sorted(MULTIPLIERS, key=len, reverse=True))})(?![^\W\d_])\.?"
+_BEHIND = r"[^\d\s(),.'+-](?:[^\s()]*[^\s()+-])?"
+_AT_END = rf"(?:(?P<times>{_TIMES})\s*)?(?P<behind>{_BEHIND})?\s*(?P<after>[-+]?)"
+_OF_UNIT = re.compile(rf"[\d.,)][-+]?\s*{_AT_END}\)?$")
+
+
 @lru_cache(maxsize=4)
-def _form(decimal: str) -> re.Pattern[str]:
+def _number(decimal: str) -> str:
     other = DECIMALS[decimal == "."]
     grouped = rf"[1-9]\d{{0,2}}(?P<group>[{other}' ])(?:\d{{2,3}}(?P=group))*\d{{3}}"
-    fraction = rf"[{decimal}](?:--?|\d*)"  # 3.- is a price without cents
-    number = rf"(?:{grouped}|\d+)?(?:{fraction})?(?:[eE][-+]?\d+)?"
+    fraction = rf"[{decimal}](?:--?|\d*)|/-"  # 3.- and 3/- are prices without cents
+    return rf"(?P<number>(?:{grouped}|\d+)?(?:{fraction})?(?:[eE][-+]?\d+)?)"
+
+
+@lru_cache(maxsize=4)
+def _usual_form(decimal: str) -> re.Pattern[str]:
+    """Return the expression of numbers as most are written, which is tried first."""
     return re.compile(
-        r"(?P<open>\()?\s*(?P<first>[-+]?)\s*(?P<before>[^\d\s(),.'+-]+\.?)?\s*(?P<second>[-+]?)\s*"
-        rf"(?P<number>{number})(?P<last>-?)\s*(?P<behind>[^\d\s(),.'+-][^\s()]*)?\s*(?P<close>\))?"
+        rf"(?P<sign>-?)(?P<before>{_BEFORE})?\s?{_number(decimal)}\s?(?P<behind>{_BEHIND})?"
     )
+
+
+@lru_cache(maxsize=4)
+def _form(decimal: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"{_ABOUT}(?P<open>\()?\s*(?P<first>[-+]?)\s*(?P<before>{_BEFORE})?\s*(?P<inner>\()?\s*"
+        rf"(?P<second>[-+]?)\s*{_number(decimal)}(?P<last>[-+]?)\s*(?P<end>\))?\s*"
+        rf"{_AT_END}\s*(?P<close>\))?"
+    )
+
+
+_DIGIT = re.compile(r"\d")
+_MAY_BE_TIME = re.compile(r"\d\s*[:A-Za-z]")
+_PARENTHESES = ("open", "inner"), ("end", "close")
 
 
 @lru_cache(maxsize=4)
@@ -67,10 +98,10 @@ def amount(text: str, decimal: str = ".", unit: str = "") -> float | None:
     Parameters
     ----------
     text : the text.
-    decimal : the decimal sign, "." or ",".
-    unit : a unit that may follow the number; currencies, percent signs, K, M, B, CR (credit) and DR
-        (debit, negative) always may.
-        With ":", texts are times such as 13:45, 1:45 PM or 0:59:03.5, and numbers are seconds.
+    decimal : the decimal sign, "." or ","; ".," where it is the only possible one of a text.
+    unit : a unit that may follow the number, or several such as "g|kg", the first of which the
+        number is in; currencies, percent signs and what multiplies, such as K, always may.
+        With ":", texts are times such as 13:45, 1:45 PM or 5h 3m, and numbers are seconds.
 
     Examples
     --------
@@ -82,44 +113,52 @@ def amount(text: str, decimal: str = ".", unit: str = "") -> float | None:
     (49500.0, 49500.0, 62.5)
     """
     if unit == CLOCK:
-        return _seconds(western(text))
+        return seconds_of(western(text))
+    if decimal == ANY_DECIMAL:
+        found = {amount(text, sign, unit) for sign in DECIMALS} - {None}
+        return found.pop() if len(found) == 1 else None
     if plain(decimal).fullmatch(text):
         return _size(text, decimal)
-    found = _form(decimal).fullmatch(western(text, decimal))
-    if found is None or (found["open"] is None) != (found["close"] is None):
+    if _DIGIT.search(text) is None:
         return None
-    before, behind = found["before"] or "", found["behind"] or ""
-    signs = found["first"] + found["second"] + found["last"] + ("-" if found["open"] else "")
-    if len(signs) > 1 or not (before in ("", "%") or is_currency(before)):
-        return None
-    if not (behind in ("", "%", unit) or behind in MULTIPLIERS or is_currency(behind)):
-        return None
-    size = _size(found["number"], decimal)
-    if size is None:
-        return None
-    scaled = size * (1.0 if behind == unit else MULTIPLIERS.get(behind, 1.0))
-    return -scaled if "-" in signs else scaled
+    return _stated(_unquoted(western(text, decimal)), decimal, sizes_of(unit))
 
 
-def _seconds(text: str) -> float | None:
-    """Return the seconds of a time of day or a duration, None if the text states none."""
-    found = _TIME.fullmatch(text)
+def _stated(text: str, decimal: str, units: Mapping[str, float]) -> float | None:
+    """Return the number of a text with signs, a currency or one of some units, else None."""
+    found = _usual_form(decimal).fullmatch(text)
+    if found is not None:
+        sign, before, number, _, behind = found.groups(default="")
+        if before in USUAL_SIGNS and (behind in USUAL_SIGNS or behind in units):
+            return _scaled(number, decimal, units.get(behind, 1.0), is_negative=bool(sign))
+    found = _form(decimal).fullmatch(text)
     if found is None:
         return None
-    hours, half = int(found["hours"]), found["half"]
-    if half is not None:
-        if found["sign"] or not 1 <= hours <= 12:
-            return None
-        hours = hours % 12 + 12 * (half in "pP")
-    seconds = float((found["seconds"] or "0").replace(",", "."))
-    total = 3600 * hours + 60 * int(found["minutes"]) + seconds
-    return -total if found["sign"] else total
+    n_open, n_closed = (sum(found[part] is not None for part in pair) for pair in _PARENTHESES)
+    signs = "".join(found[sign] for sign in ("first", "second", "last", "after")) + "-" * n_open
+    before, behind = found["before"] or "", found["behind"] or ""
+    if n_open != n_closed or len(signs) > 1 or not (before in ("", "%") or is_currency(before)):
+        return None
+    if not (behind in ("", "%") or behind in units or is_currency(behind)):
+        return None
+    times = units.get(behind, 1.0) * MULTIPLIERS.get((found["times"] or "").removesuffix("."), 1.0)
+    return _scaled(found["number"], decimal, times, is_negative="-" in signs)
+
+
+def _scaled(digits: str, decimal: str, times: float, *, is_negative: bool) -> float | None:
+    size = _size(digits, decimal)
+    return None if size is None else size * (-times if is_negative else times)
+
+
+def _unquoted(text: str) -> str:
+    found = _QUOTED.fullmatch(text) if text[:1] in ("=", "'", '"') else None
+    return text if found is None else (found[1] or found[2] or "").strip()
 
 
 def _size(digits: str, decimal: str) -> float | None:
     whole = digits.replace(DECIMALS[decimal == "."], "").replace(",", ".")
     try:
-        return float(whole.replace("'", "").replace(" ", "").rstrip("-"))
+        return float(whole.replace("'", "").replace(" ", "").rstrip("/-"))
     except ValueError:  # no digit
         return None
 
@@ -129,18 +168,11 @@ def western(text: str, decimal: str = ".") -> str:
     text = text.strip()
     if text.isascii() and "\t" not in text and "`" not in text:
         return text
-    if not text.isascii():
+    if _OF_SCRIPTS.search(text):
         text = "".join(chr(ord(c) - 0xFEE0) if "\uff01" <= c <= "\uff5e" else c for c in text)
-        text = text.translate(_UNSEEN).translate(_OF_ARABIC[decimal])
+        text = text.translate(_OF_ARABIC[decimal])
         text = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
     return text.translate(_SIGNS).strip()
-
-
-@lru_cache(maxsize=1024)
-def is_currency(sign: str) -> bool:
-    """Return whether a text is the sign, the code or the abbreviation of a currency."""
-    categories = {*map(unicodedata.category, sign)}
-    return sign in CURRENCIES or ("Sc" in categories and "Nd" not in categories)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +219,10 @@ def notation(
     numbers = {sign: [amount(text, sign, unit) for text in texts] for sign in DECIMALS}
     n_missing = {sign: numbers[sign].count(None) for sign in decimals}
     fewest = min(n_missing.values())
+    if fewest > n_odd or 3 * fewest > len(texts):
+        each = [amount(text, ANY_DECIMAL, unit) for text in texts] if len(decimals) > 1 else texts
+        if each.count(None) <= min(n_odd, fewest - 1):
+            return Notation({"decimal": ANY_DECIMAL, **({"unit": unit} if unit else {})})
     if fewest > n_odd:
         return None
     fit = [sign for sign in decimals if n_missing[sign] == fewest]
@@ -216,6 +252,8 @@ def amounts(texts: Sequence[str], decimal: str = ".") -> list[float] | None:
     >>> amounts(["12", "-3.5"]), amounts(["1,5"], ","), amounts(["12", "3 kg"])
     ([12.0, -3.5], [1.5], None)
     """
+    if decimal == ANY_DECIMAL:
+        return None
     lines = "\n".join(texts)
     if not lines.isascii() or lines.encode().translate(None, _OF_NUMBERS[decimal]):
         return None
@@ -231,21 +269,28 @@ def _common_unit(texts: Sequence[str], n_odd: int) -> str:
 
     That of times is ":". In many texts, what is behind a single number is no unit.
     """
-    if 2 * sum(":" in text and _is_time(text) for text in texts) > len(texts):
+    if _are_times(texts, n_odd):
         return CLOCK
     behind = Counter(map(_behind, texts))
     del behind[""], behind["%"]
+    joined = joined_units(behind) if behind else ""
+    if len(behind) > 1 and joined:
+        return joined
     unit, n = max(behind.items(), key=lambda each: each[::-1], default=("", 0))
     if behind.total() - n > n_odd or (n == 1 and len(texts) >= MANY):
         return ""
-    is_word = bool(_UNIT.fullmatch(unit)) and len(unit) <= LONGEST_UNIT
-    return "" if not is_word or unit in MULTIPLIERS or is_currency(unit) else unit
+    return unit if is_unit(unit) else ""
 
 
-def _is_time(text: str) -> bool:
-    return _TIME.fullmatch(western(text)) is not None
+def _are_times(texts: Sequence[str], n_odd: int) -> bool:
+    """Return whether texts are times or durations, and cannot all be numbers with a unit."""
+    written = [western(text) for text in texts if _MAY_BE_TIME.search(text)]
+    if 2 * len(written) <= len(texts) or not any(map(is_clear_duration, written)):
+        return False
+    n_times = sum(seconds_of(text) is not None for text in written)
+    return n_times >= len(texts) - n_odd and 2 * n_times > len(texts)
 
 
 def _behind(text: str) -> str:
-    match = re.search(r"[\d.,]-?\s*([^\d\s.,'+()-][^\s()]*)\)?$", western(text, "."))
-    return match[1] if match else ""
+    found = _OF_UNIT.search(western(text))
+    return (found["behind"] or "") if found else ""

@@ -8,7 +8,7 @@ from typing import Any
 from warnings import warn
 
 from kesler.data.schema.cells import UnfitError, short
-from kesler.data.schema.numerals import CLOCK
+from kesler.data.schema.durations import CLOCK
 from kesler.data.schema.schema import Column, Reading
 from kesler.errors import KeslerError, MismatchWarning
 

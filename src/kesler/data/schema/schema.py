@@ -12,7 +12,8 @@ from kesler.data.schema.cells import short
 from kesler.data.schema.dates import EPOCHS, ISO, form_of
 from kesler.data.schema.kinds import KINDS, Kind, Options
 from kesler.data.schema.languages import is_language
-from kesler.data.schema.numerals import DECIMALS, LONGEST_UNIT
+from kesler.data.schema.numerals import ANY_DECIMAL, DECIMALS
+from kesler.data.schema.units import is_unit_option
 from kesler.errors import KeslerError
 
 OF_ARRAY = "x"  # columns of arrays are x0, x1 and so on
@@ -210,7 +211,7 @@ def _key(options: Options) -> Any:
 _EXPLAINED = (
     f'a text takes "features" (one of {", ".join(TEXT_FEATURES)}), or "ngrams" (0 to 3: the '
     'longest run of words) and "chars" (from, to: the lengths of runs of characters, 1 to 8), a '
-    'number "decimal" ("." or ",") and "unit" (what follows it), '
+    'number "decimal" ("." or ",") and "unit" (what follows it; "g|kg" for several), '
     'a date "format" ("iso", "epoch", "epoch-ms", or as in strptime, such as "%d/%m/%Y", which any '
     'time may follow) and "language" (such as "de", of names of months), a vector "length"'
 )
@@ -223,9 +224,9 @@ def _holds(option: str, value: Any) -> bool:
     if option == "language":
         return is_language(value)
     if option == "decimal":
-        return isinstance(value, str) and value in DECIMALS
+        return isinstance(value, str) and value in (*DECIMALS, ANY_DECIMAL)
     if option == "unit":
-        return isinstance(value, str) and 0 < len(value) <= LONGEST_UNIT
+        return isinstance(value, str) and is_unit_option(value)
     if option == "chars":
         pair = isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_whole, value))
         return pair and 1 <= value[0] <= value[1] <= 8
