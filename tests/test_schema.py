@@ -210,8 +210,8 @@ def test_texts_of_scripts_without_spaces_are_texts_beside_others() -> None:
 
 
 def test_codes_that_are_the_only_column_are_texts() -> None:
-    sequences = ["".join("ACGT"[(i >> k) % 4] for k in range(30)) for i in range(40)]
-    (column,) = infer({"sequence": sequences}, {})
+    codes = ["".join("KLMN"[(i >> k) % 4] for k in range(30)) for i in range(40)]
+    (column,) = infer({"code": codes}, {})
     assert column.kind == "text" and column.options["chars"] == (1, 4)
 
 

@@ -34,6 +34,7 @@ OPTIONS = {
     "id=...": "--id",
     "sheet=...": "--sheet",
     "sql=": "--sql ",
+    "labels=...": "--labels",
     "n_features_to_select=": "--features ",
     "alpha=": "--alpha ",
     "look for its id in history()": "without an ID, the last events are listed (-n for more)",

@@ -170,6 +170,11 @@ def _reading(command: ArgumentParser) -> None:
             "dates, each with its format if its cells do not tell, such as when:%%d/%%m/%%Y or "
             "when:epoch",
         ),
+        (
+            "sequence",
+            "sequences of DNA or proteins, each with the length of its runs of letters if others "
+            "than 8 and 3 are wanted, such as dna:7, or dna:7:both where either strand may be read",
+        ),
         ("ignore", "nothing to learn from"),
     ):
         add(
@@ -203,6 +208,12 @@ def _reading(command: ArgumentParser) -> None:
         "else found in the text and named on standard error)",
     )
     add("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
+    add(
+        "--labels",
+        metavar="FILE",
+        help="labels of fasta and fastq by their identifiers: an identifier, a tab and a label in "
+        "each line",
+    )
     add(
         "--sql",
         metavar="QUERY",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 READING = (
     *("format", "label", "text", "encoding", "delimiter", "quote", "escape", "skip_lines"),
-    *("sheet", "sql"),
+    *("sheet", "sql", "labels"),
 )
 """The options that are arguments of `open_stream` by the same names."""
 
@@ -173,7 +173,7 @@ def _first_rows(options: Namespace, how: dict[str, Any]) -> Any:
     return None if first is None else first.rows
 
 
-NOT_ONE_HOT = {"text", "date", "tags", "vector", "identifier"}
+NOT_ONE_HOT = {"text", "sequence", "date", "tags", "vector", "identifier"}
 
 
 def open_input(options: Namespace, how: dict[str, Any], **more: Any) -> Stream:

@@ -14,7 +14,7 @@ from kesler.data.schema.languages import is_language
 from kesler.data.schema.schema import OTHERS, TEXT_FEATURES
 from kesler.errors import KeslerError
 
-OPTIONS_OF_KINDS = ("number", "category", "date", "ignore")
+OPTIONS_OF_KINDS = ("number", "category", "date", "sequence", "ignore")
 _COLUMNS = re.compile(r"columns=(\{(?:[^{}]|\{[^{}]*\})*\})")
 
 
@@ -28,7 +28,8 @@ def columns(options: Namespace, *, is_table: bool = False) -> dict[str, Any] | N
         return None
     kinds: dict[str, Any] = {}
     for kind in ("text", *OPTIONS_OF_KINDS):
-        named = map(_parted, _listed(getattr(options, kind) or ""))
+        parted = _with_k if kind == "sequence" else _parted
+        named = map(parted, _listed(getattr(options, kind) or ""))
         for name, options_of_name in texts(options) if kind == "text" else named:
             known = kinds.setdefault(name, {"kind": kind, **options_of_name})["kind"]
             if known != kind:
@@ -75,6 +76,20 @@ def _parted(named: str) -> tuple[str, dict[str, str]]:
         )
     name, _, form = named.rpartition(":")
     return (name, {"format": form}) if name and form in (ISO, *EPOCHS) else (named, {})
+
+
+def _with_k(named: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of a sequence, and the length of its runs and the strands that follow it.
+
+    Examples
+    --------
+    >>> _with_k("dna:7"), _with_k("dna:7:both")
+    (('dna', {'k': 7}), ('dna', {'k': 7, 'reverse_complement': True}))
+    """
+    found = re.fullmatch(r"(.+?)(?::(\d{1,3}))?(:both)?", named)
+    name, k, both = found.groups() if found else (named, None, None)
+    options = {"k": int(k)} if k else {}
+    return name, {**options, **({"reverse_complement": True} if both else {})}
 
 
 def texts(options: Namespace) -> list[tuple[str, dict[str, str]]]:

@@ -53,7 +53,8 @@ def opened_for(
         options.input, options.format
     )
     of_tables = {} if model.schema_ is None or has_no_columns else {"as_table": True}
-    how = {**of_texts(model, options), **progress_of(model).reading, **reading(options)}
+    learnt = {name: each for name, each in progress_of(model).reading.items() if name != "labels"}
+    how = {**of_texts(model, options), **learnt, **reading(options)}
     how |= of_tables
     more: dict[str, Any] = {**known_by(model), "grow": False, **given}
     if not require_labels and options.input == "-":

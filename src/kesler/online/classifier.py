@@ -148,9 +148,10 @@ default "auto"
         the default. In searches they may also be written ``update__C``, for rule objects too.
     columns : "auto", mapping of names to kinds, or None, default "auto"
         The kinds of the columns of a table: "text", "category", "number", "date", "vector",
-        "tags", "identifier" or "ignore"; with options, a mapping such as ``{"kind": "text",
-        "features": "subwords"}`` ("words", "characters" or "subwords") or ``{"kind": "text",
-        "ngrams": 2, "chars": (3, 5)}``. Kinds that are not given are inferred from the first 50
+        "tags", "sequence" (of DNA or proteins), "identifier" or "ignore"; with options, a mapping
+        such as ``{"kind": "text", "features": "subwords"}`` ("words", "characters" or "subwords"),
+        ``{"kind": "text", "ngrams": 2, "chars": (3, 5)}`` or ``{"kind": "sequence", "k": 7,
+        "reverse_complement": True}``. Kinds that are not given are inferred from the first 50
         rows, and `schema_` reports them. "auto" infers all kinds if the first rows hold anything
         but numbers; mappings of the same numbers in most rows are learnt as an array, by learners
         that take missing values, and other mappings as words. With None, rows are numbers, and

@@ -28,6 +28,7 @@ from kesler.readers.parquet_files import begins_parquet, holds_parquet
 from kesler.readers.parquet_table import parquet_reader
 from kesler.readers.reader import Example, Reader
 from kesler.readers.records import Fields, Records, Words
+from kesler.readers.sequences import begins_fasta, begins_fastq, fasta_reader, fastq_reader
 from kesler.readers.sql import begins_duckdb, begins_sqlite, duckdb_reader, sqlite_reader
 from kesler.readers.stream import Stream
 from kesler.readers.svmlight import begins_svmlight, svmlight_reader
@@ -52,7 +53,7 @@ class Format:
         - ``width``, the number of features of rows that leave out zeros, if these are features;
         - ``require_labels``, whether rows must have a label, and ``label_sets``, whether lists;
         - ``id``, for that option, which goes without ``fields``;
-        - ``sheet`` and ``sql``, for the options of these names.
+        - ``sheet``, ``sql`` and ``labels``, for the options of these names.
     suffixes : tuple of str
         The suffixes of files of this format, in lower case.
     begins : callable (first line) -> bool, or None
@@ -126,6 +127,10 @@ READERS: dict[str, Format] = {
         holds=os.path.isdir,
         directories=True,
     ),
+    "fasta": Format(
+        fasta_reader, (".fasta", ".fa", ".fas", ".fna", ".ffn", ".faa", ".frn"), begins_fasta
+    ),
+    "fastq": Format(fastq_reader, (".fastq", ".fq"), begins_fastq),
     "vw-ldf": Format(vw_ldf_reader, (".ldf",), begins_ldf),
     "vw": Format(vw_reader, (".vw",), begins_vw),
     "svmlight": Format(svmlight_reader, (".svmlight", ".svm", ".libsvm"), begins_svmlight),
@@ -270,6 +275,7 @@ def open_stream(
     width: int | None = None,
     sheet: str | None = None,
     sql: str | None = None,
+    labels: str | os.PathLike[str] | None = None,
     missing: bool = True,
     on_mismatch: str = "missing",
 ) -> Stream:
@@ -355,6 +361,9 @@ def open_stream(
         The query whose rows are read from a database of SQLite or DuckDB, which may also stand
         behind its path: ``"desk.db?select team, body from tickets"``. By default the rows are those
         of its only table.
+    labels : str or path, optional
+        A file of the labels of FASTA and FASTQ, by their identifiers: an identifier, a tab and a
+        label in each line, as taxonomies are kept.
     missing : bool, default True
         Whether cells of tables of numbers may be missing, which are NaN in the rows. If False, such
         a row is bad: for learners that take no missing values.
@@ -400,7 +409,11 @@ def open_stream(
     names = Names(Vocabulary() if vocabulary is None else vocabulary, grow, width)
     lines = Lines(path, max_line, encoding)
     dialect = Dialect(delimiter, quote, escape, skip_lines, header)
-    own = {"sheet": sheet, "sql": query if sql is None else sql}
+    own = {
+        "sheet": sheet,
+        "sql": query if sql is None else sql,
+        "labels": None if labels is None else os.fsdecode(labels),
+    }
     return Stream(
         reader_of(path, lines, format, fields, names, dialect, own),
         fields.source,
@@ -454,7 +467,8 @@ def reader_of(
         given = (format, fields.label, fields.id, lines.encoding, *own.values())
         if fields.text or any(each is not None for each in given):
             raise KeslerError(
-                f"{path} needs no format, label, text, id, encoding, sheet or sql: leave them out"
+                f"{path} needs no format, label, text, id, encoding, sheet, sql or labels: leave "
+                "them out"
             )
         return dataset_reader(path, names, fields)
     if path != STANDARD_INPUT and not os.path.exists(path):

@@ -15,12 +15,14 @@ import numpy.typing as npt
 from kesler.data.schema.entries import Coder, Doubles, Entries, Grid, Part, Parts, scale_to
 from kesler.data.schema.kinds import KINDS, Options
 from kesler.data.schema.schema import Column, Schema
+from kesler.data.schema.sequences import entries_of_sequences
 from kesler.data.schema.terms import entries_of_texts
 from kesler.data.schema.values import Values
 from kesler.data.texts import tokenize
 
 LENGTHS = {
     "text": None,
+    "sequence": None,
     "tags": 0.35,
     "vector": 0.75,
     "category": 0.625,
@@ -29,9 +31,9 @@ LENGTHS = {
     "date": 0.125,
 }
 """The lengths of the blocks of a row: of all its columns of one kind together, each of which has
-the same share, except that every text has a length of its own, in `terms.py`. They are chosen on
-the tables of `benchmarks/mixed_tables.py`; the default learner scales whole rows to length 1, so
-that only the ratios of these numbers matter to it."""
+the same share, except that every text and sequence has a length of its own, in `terms.py` and
+`sequences.py`. They are chosen on the tables of `benchmarks/mixed_tables.py`; the default learner
+scales whole rows to length 1, so that only the ratios of these numbers matter to it."""
 
 CLIP = 4.0  # the largest z-score
 KNOTS = tuple(k / 2 for k in range(-4, 5))
@@ -39,7 +41,7 @@ OF_NUMBER = ("", *(f"@{k}" for k in range(len(KNOTS))))  # what ends the names o
 CYCLES = tuple(f"{cycle}.{part}" for cycle in ("day", "week", "year") for part in ("sin", "cos"))
 THURSDAY = 3  # the day of the week of 1970-01-01, from Monday
 # Of tables without texts, pairs of so many columns of categories have features of their own.
-MOST_PAIRED, UNPAIRED = 12, ("text", "tags", "vector")
+MOST_PAIRED, UNPAIRED = 12, ("text", "sequence", "tags", "vector")
 LONGEST_CATEGORY, WORDS_OF_CATEGORY = 80, 1.25  # characters; length of the words of a category
 
 Moments = Mapping[str, tuple[float, float, float]]
@@ -84,9 +86,9 @@ def entries_of(
                 for name, array in arrays.items()
             ]
             found.append(GRIDS[kind](arrays, scores).entries(length or 1.0))
-        elif kind == "text" and cells:
+        elif kind in COUNTED and cells:
             found += [
-                entries_of_texts(escaped(name), column, schema[name].options)
+                COUNTED[kind](escaped(name), column, schema[name].options)
                 for name, column in cells.items()
             ]
         elif kind == "pair":
@@ -206,6 +208,8 @@ MAKERS: Mapping[str, Callable[[str, Options, list[str]], Maker]] = {
 """The functions, of the name of a column, its options and all names, that return those of cells."""
 
 LISTS = ("tags", "vector")
+COUNTED = {"text": entries_of_texts, "sequence": entries_of_sequences}
+"""The functions that count the parts of all cells of a column at once."""
 
 
 def scaled(values: Sequence[float], length: float) -> list[float]:

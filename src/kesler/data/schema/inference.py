@@ -24,6 +24,7 @@ from kesler.data.schema.schema import (
     Schema,
     named_column,
 )
+from kesler.data.schema.sequences import K_OF_PROTEIN, K, are_nucleotides
 from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, n_words, tokenize, units
 
 N_ROWS = 50
@@ -108,6 +109,7 @@ def _is_open(column: Column) -> bool:
         "date": ("format",),
         "vector": ("length",),
         "text": ("ngrams", "chars"),
+        "sequence": ("k",),
     }
     return column.kind in needed and not any(each in column.options for each in needed[column.kind])
 
@@ -115,6 +117,9 @@ def _is_open(column: Column) -> bool:
 def _completed(column: Column, known: list[Any], hints: Options, *, alone: bool) -> Column:
     """Return a column with the options that are inferred from its cells."""
     texts = [cell for cell in _stated(known) if isinstance(cell, str)]
+    if column.kind == "sequence":
+        k = K if are_nucleotides(texts) else K_OF_PROTEIN
+        return replace(column, options={**column.options, "k": k})
     if column.kind == "text":
         texts = [cell for cell in known if isinstance(cell, str)]
         differ = len(texts) >= MANY and len({*texts}) >= NEARLY_UNIQUE * len(texts)
@@ -247,6 +252,12 @@ def _of_texts(name: str, texts: list[str], *, alone: bool) -> tuple[str, dict[st
     mean, n_different = sum(n_words(units(text)) for text in texts) / len(texts), len(set(texts))
     share = n_different / len(texts)
     why = f"{n_different} different in {len(texts)}, {mean:.1f} words on average"
+    if len(texts) > 1 and are_nucleotides(texts):
+        return (
+            "sequence",
+            {"k": K},
+            f"letters of nucleotides, {n_different} different in {len(texts)}",
+        )
     differ = len(texts) >= MANY and share >= NEARLY_UNIQUE
     of_letters = not any(any(map(str.isdigit, text)) for text in texts)
     if mean >= LONG or (alone and differ and of_letters):

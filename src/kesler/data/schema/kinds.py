@@ -12,6 +12,7 @@ from kesler.data.schema.cells import LARGEST, Cell, UnfitError, is_gap, short
 from kesler.data.schema.dates import EPOCHS, ISO, LONGEST, moment_at, reader_of, tidy
 from kesler.data.schema.languages import ENGLISH
 from kesler.data.schema.numerals import amount, amounts
+from kesler.data.schema.sequences import letters_of
 
 SEPARATORS = re.compile(r"[,;|]")
 
@@ -198,6 +199,13 @@ def dates_of(texts: list[str], options: Options) -> list[datetime] | None:
     return found
 
 
+def sequence_of(cell: Cell, options: Options) -> str:
+    """Return the letters of a sequence of DNA or a protein, in upper case and without gaps."""
+    if not isinstance(cell, str):
+        raise UnfitError(short(cell))
+    return letters_of(cell)
+
+
 def nothing_of(cell: Cell, options: Options) -> None:
     """Return nothing: columns without features hold anything."""
     return None
@@ -217,6 +225,13 @@ KINDS = {
         ),
         Kind("date", "a date", date_of, ("format", "language"), {str: dates_of}),
         Kind("vector", "a list of numbers", vector_of, ("length",)),
+        Kind(
+            "sequence",
+            "a sequence of letters",
+            sequence_of,
+            ("k", "reverse_complement"),
+            {str: lambda texts, _: [*map(letters_of, texts)]},
+        ),
         Kind("tags", "a list of tags", tags_of),
         Kind("identifier", "anything", nothing_of),
         Kind("ignore", "anything", nothing_of),

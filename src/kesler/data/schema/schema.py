@@ -22,6 +22,7 @@ NOT_LEARNT = ("identifier", "ignore")
 NAMED_KINDS = ", ".join(kind for kind in KINDS if kind != "any")
 OTHERS = "*"  # all columns that are not named
 NO_CELLS = "no cells in the first rows"  # the reason of a column of numbers among others
+MOST_K = 32  # letters of a run of a sequence
 MOST_SHOWN = 3  # cells that a column cannot hold
 TEXT_FEATURES: Mapping[str, Options] = {
     "words": {"ngrams": 1},
@@ -62,7 +63,8 @@ class Column:
         One of the kinds in :data:`kesler.data.schema.kinds.KINDS`.
     options : mapping
         What else is known of it: "ngrams" and "chars" of a text, "decimal" and "unit" of a number,
-        "format" and "language" of a date, "length" of a vector.
+        "format" and "language" of a date, "length" of a vector, "k" and "reverse_complement" of a
+        sequence.
     reason : str
         Why it is of this kind.
     n_cells : int
@@ -213,7 +215,9 @@ _EXPLAINED = (
     'longest run of words) and "chars" (from, to: the lengths of runs of characters, 1 to 8), a '
     'number "decimal" ("." or ",") and "unit" (what follows it; "g|kg" for several), '
     'a date "format" ("iso", "epoch", "epoch-ms", or as in strptime, such as "%d/%m/%Y", which any '
-    'time may follow) and "language" (such as "de", of names of months), a vector "length"'
+    'time may follow) and "language" (such as "de", of names of months), a vector "length", a '
+    'sequence "k" (1 to 32: the length of its runs of letters) and "reverse_complement" (True for '
+    "DNA of either strand)"
 )
 
 
@@ -232,6 +236,10 @@ def _holds(option: str, value: Any) -> bool:
         return pair and 1 <= value[0] <= value[1] <= 8
     if option == "ngrams":
         return _whole(value) and 0 <= value <= 3
+    if option == "reverse_complement":
+        return isinstance(value, bool)
+    if option == "k":
+        return _whole(value) and 1 <= value <= MOST_K
     return _whole(value) and 1 <= value <= 1 << 20
 
 
