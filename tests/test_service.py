@@ -183,8 +183,9 @@ def test_streams_teach_what_is_right_and_refuse_the_rest(desk):
     ]
     said = desk.post("/api/models/mail/learn", content="\n".join(lines), headers=LINES)
     outcomes = [json.loads(line) for line in said.text.splitlines()]
-    assert [each.get("status", 200) for each in outcomes] == [200, 400, 422, 200]
+    assert [each.get("status", 200) for each in outcomes] == [200, 400, 422, 400, 200]
     assert "line 2" in outcomes[1]["error"] and set(exported(desk)) == {"a", "b"}
+    assert outcomes[3]["error"].startswith("line 4 is empty")
 
 
 # ---- files --------------------------------------------------------------------------------------
@@ -331,6 +332,10 @@ def test_the_document_has_a_type_for_every_field(desk):
     predict = known["PredictRequest"]
     assert predict["additionalProperties"] is False
     assert predict["properties"]["explain"]["maximum"] == 1000
+    path = document["paths"]["/api/models/{model}/import"]["post"]
+    form = path["requestBody"]["content"]["multipart/form-data"]["schema"]["properties"]
+    assert {each["name"] for each in path["parameters"]} == {"model", *form} - {"file"}
+    assert form["skip_lines"]["type"] == "integer" and form["header"]["type"] == "boolean"
     sent = document["paths"]["/api/models/{model}/predict"]["post"]["requestBody"]["content"]
     assert sorted(sent) == ["application/json", "application/x-ndjson"]
 
@@ -415,7 +420,7 @@ def process(tmp_path_factory):
         yield server
 
 
-def test_the_client_does_what_the_model_does(process):
+def test_the_client_does_what_the_model_does(process, tmp_path):
     mail = Client(process.url, "mail")
     assert mail.learn("win cash", "spam", id="m1", subject="ann")["id"] == "m1"
     assert [each["changed"] for each in mail.learn_many([("team", "work"), ("garden", "home")])]
@@ -430,6 +435,12 @@ def test_the_client_does_what_the_model_does(process):
     assert mail.forget(subject="ann")["n_rows"] == 1
     with pytest.raises(KeslerError, match="no event"):
         mail.undo("nothing")
+    (tmp_path / "rows.csv").write_text("title;team\nlunch, maybe;work\n;home\n")
+    given = {"text": "title", "label": "team"}
+    with pytest.raises(KeslerError, match=r"line 3 of the file: it has no text.*skip_bad=true"):
+        mail.import_file(tmp_path / "rows.csv", **given)
+    report = mail.import_file(tmp_path / "rows.csv", **given, skip_bad=True)
+    assert (report["learnt"], report["refused"]) == (1, 1)
     with pytest.raises(KeslerError, match="cannot be reached"):
         Client("http://127.0.0.1:9", "mail", timeout=0.1).figures()
     with pytest.raises(KeslerError, match="no address"):

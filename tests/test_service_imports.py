@@ -2,18 +2,23 @@
 
 import gzip
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desks import served
+from commands import kesler
+from desks import error_of, exported, served
+from kesler import load
 from kesler.durable import Journal
+from kesler.service import Client
 from kesler.service.exports import Kept, as_csv, as_json_lines
 from kesler.service.import_options import ImportOptions
 from kesler.service.refusals import Refusal
 from kesler.service.rows_in import rows_of_file
 from kesler.service.uploads import File
+from serving import Server
 
 # ---- exports ------------------------------------------------------------------------------------
 
@@ -168,3 +173,151 @@ def test_what_is_no_table_is_refused_by_what_it_is(content, words):
     for data in (content, gzip.compress(content)):
         with pytest.raises(Refusal, match=words):
             rows_of_file(File(data), 9)
+
+
+# ---- options ------------------------------------------------------------------------------------
+
+IMPORT = "/api/models/mail/import"
+
+
+@pytest.fixture
+def desk(tmp_path):
+    with served(tmp_path / "desk.db") as client:
+        client.post("/api/models", json={"name": "mail"})
+        yield client
+
+
+def test_fields_of_a_form_are_options_as_those_of_the_query(desk):
+    files = {"file": ("t.csv", b"title,team\nwin cash,spam\n")}
+    report = desk.post(IMPORT, files=files, data={"label": "team", "text": "title"}).json()
+    assert (report["learnt"], report["ignored"]) == (1, [])
+    answer = desk.post(IMPORT, files=files, data={"lable": "team"})
+    assert "'lable'" in error_of(answer, 422)
+    answer = desk.post(f"{IMPORT}?label=team", files=files, data={"label": "title"})
+    assert "label is in the query and another in the form" in error_of(answer, 422)
+    both = desk.post(f"{IMPORT}?label=team", files=files, data={"text": "title", "label": "team"})
+    assert both.json()["unchanged"] == 1
+
+
+def read(content, **options):
+    return rows_of_file(File(content), 9, ImportOptions.of(options))
+
+
+NESTED = b'{"ticket": {"text": "win; cash", "team": "spam"}}\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (b"a|b\nx|y\ntext~label\nwin; cash~spam\n", {"delimiter": "~", "skip_lines": "2"}),
+        (b"win; cash\tspam\n", {"delimiter": "tab", "header": "false", "text": "1", "label": "2"}),
+        (b"text,label\n'win; cash','spam'\n", {"quote": "'"}),
+        (b"text;label\nwin\\; cash;spam\n", {"escape": "\\"}),
+        ("text,label\nwin; cash,spam\n".encode("cp037"), {"encoding": "cp037"}),
+        (b"\n\ntext,label\nwin; cash,spam\n", {"format": "csv"}),
+        (NESTED, {"text": "ticket.text", "label": "ticket.team"}),
+        (b'{"title": "win; cash", "team": "spam"}\n', {"text": "title", "label": "team"}),
+    ],
+)
+def test_readers_take_the_options_of_an_import(content, options):
+    assert answers(read(content, **options)) == [("win; cash", "spam")]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "words"),
+    [
+        (b"text,team\na,x\n", {"label": "Team"}, "'Team': it has 'text', 'team'"),
+        (b"text,team\na,x\n", {"text": "body"}, "'body': it has 'text', 'team'"),
+        (b'{"text": "a"}\n', {"label": "team"}, "'team': it has 'text'"),
+        (b"text,text\na,x\n", {}, "header=false, skip_lines=1"),
+        (b"text,label\na,x\n", {"skip_lines": "two"}, "skip_lines=two: give the number of lines"),
+        (b"text,label\na,x\n", {"header": "maybe"}, "header=maybe: give false"),
+        (b"text,label\na,x\n", {"encoding": "klingon"}, "klingon"),
+        (b"text,label\na,x\n", {"delimiter": "ab"}, "one character"),
+        (b"text,label\na,x\n", {"format": "vw"}, "no texts and no columns"),
+        (b"text,label\na,x\n", {"sheet": "May"}, "sheet=..."),
+        (b"hello\nthere\n", {}, "format=... one of csv, jsonl, json, parquet, excel, mail"),
+    ],
+)
+def test_advice_has_the_words_of_the_service(content, options, words):
+    with pytest.raises(
+        Refusal, match=re.escape(words.rstrip("$")) + "$" * words.endswith("$")
+    ) as found:
+        read(content, **options)
+    assert not re.search(r"=True|=False|--\w|open_stream", str(found.value))
+
+
+# ---- rows that cannot be used -------------------------------------------------------------------
+
+FIRST, LAST = b'{"text": "win", "label": "spam"}', b'{"text": "team", "label": "work"}'
+FROM = b"From ann@example.org Mon Jan  1 10:00:00 2024\n"
+BAD_ROWS = {
+    "an empty text": (b"text,label\nwin,spam\n,spam\nteam,work\n", "line 3"),
+    "a long class": (b"text,label\nwin,spam\nlong," + b"x" * 201 + b"\nteam,work\n", "line 3"),
+    "too many cells": (b"text,label\nwin,spam\na,b,c\nteam,work\n", "line 3"),
+    "an open quote": (b'text,label\nwin,spam\n"a,b\nteam,work\n', "line 3"),
+    "no JSON": (FIRST + b'\n\n{"text"\n' + LAST, "line 3"),
+    "an object as label": (FIRST + b'\n{"text": "a", "label": {"b": 1}}\n' + LAST, "line 2"),
+    "no object": (b"[" + FIRST + b", 7,\n" + LAST + b"]", "record 2"),
+    "a message of messages": (
+        FROM + b"X-Gmail-Labels: spam\nSubject: win\n\n\n"
+        + FROM + b"Content-Type: message/rfc822\n\n" * 2000 + b"Subject: deep\n\n\n"
+        + FROM + b"X-Gmail-Labels: work\nSubject: team\n\n\n", "message 2",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "place"), BAD_ROWS.values(), ids=BAD_ROWS)
+def test_bad_rows_are_refused_alone_where_this_is_asked_for(desk, content, place):
+    answer = desk.post(IMPORT, content=content)
+    said = error_of(answer, answer.status_code)
+    assert said.startswith(f"{place} of the file") and "skip_bad=true" in said
+    assert exported(desk) == {}
+    report = desk.post(f"{IMPORT}?skip_bad=true", content=content).json()
+    assert (report["learnt"], report["refused"]) == (2, 1)
+    assert report["sentences"][0].startswith(f"{place} of the file")
+    assert [each["label"] for each in exported(desk).values()] == ["spam", "work"]
+
+
+def test_every_row_is_counted_once(desk):
+    content = (
+        b"text,label,id\n"
+        b"win,spam,1\nteam,work,1\nwin,spam,1\n"  # learnt, of another row, known
+        b"waits,,2\nwaits too,,2\nwaits,,2\n"  # added, of another row, known
+        b"also,,1\nwin,,1\n"  # of another row that has an answer, known
+    )
+    report = desk.post(IMPORT, content=content).json()
+    counts = [report[name] for name in ("learnt", "added", "unchanged", "refused")]
+    assert counts == [1, 1, 3, 3] and sum(counts) == 8
+    assert [each.partition(":")[0] for each in report["sentences"]] == [
+        f"line {line} of the file" for line in (3, 6, 8)
+    ]
+    (item,) = desk.get("/api/models/mail/items").json()["items"]
+    assert (item["id"], item["row"]) == ("2", "waits")
+
+
+def test_labels_of_two_types_are_refused_by_their_lines(desk):
+    report = desk.post(
+        IMPORT, content=b'{"text":"a","label":"x"}\n\n{"text":"b","label":2}\n'
+    ).json()
+    assert (report["learnt"], report["refused"]) == (1, 1)
+    assert report["sentences"][0].startswith("line 3 of the file: label 2")
+
+
+# ---- the command line ---------------------------------------------------------------------------
+
+
+def test_the_server_learns_the_labels_that_the_command_line_learns(capsys, tmp_path):
+    labels = [each.strip() for each in HOSTILE if each.strip() and len(each) < 100]
+    path, model = tmp_path / "rows.jsonl", tmp_path / "mail.kesler"
+    rows = [{"text": f"word{i} {label}", "label": label} for i, label in enumerate(labels * 2)]
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    assert kesler(capsys, "learn", path, "--model", model).code == 0
+    known = load(model)
+    with Server(tmp_path / "desk.db") as server:
+        mail = Client(server.url, "mail")
+        mail.create()
+        assert mail.import_file(path)["learnt"] == len(rows)
+        assert mail.figures()["classes"] == known.classes_by_code_.tolist()
+        label = mail.predict(rows[0]["text"])["label"]
+    assert label == known.predict_one(rows[0]["text"])

@@ -23,7 +23,7 @@ from kesler.service.exports import Kept, as_csv, as_json_lines
 from kesler.service.filing import filed, import_report
 from kesler.service.import_options import OPTIONS, ImportOptions
 from kesler.service.limits import body_of, lines_of
-from kesler.service.refusals import FAILED, FORBIDDEN, NOT_VALID, TOO_LARGE, Refusal
+from kesler.service.refusals import BAD_REQUEST, FAILED, FORBIDDEN, NOT_VALID, TOO_LARGE, Refusal
 from kesler.service.registry import ModelRegistry
 from kesler.service.rows_in import Taught
 from kesler.service.served import Served
@@ -83,7 +83,7 @@ class Endpoint:
     """An endpoint: how it is called, by whom, and what it does.
 
     The types of bodies are those of :mod:`kesler.service.bodies`; `query` has the type and the
-    words of each parameter.
+    words of each parameter, which may also be a field of a form that has a file.
     """
 
     name: str
@@ -96,6 +96,7 @@ class Endpoint:
     body: type[Any] | None = None
     query: Mapping[str, tuple[type[Any], str]] = field(default_factory=dict)
     takes_lines: bool = False
+    takes_file: bool = False
 
     @property
     def fields(self) -> dict[str, str]:
@@ -291,6 +292,8 @@ async def _decoded_lines(call: Call, kind: type[Body]) -> AsyncIterator[list[Bod
 
 
 def _decoded(line: bytes, kind: type[Body], number: int) -> Body | Refusal:
+    if not line.strip():
+        return Refusal(BAD_REQUEST, f"line {number} is empty: send a row on each line")
     try:
         return decoded(line, kind, f"line {number}")
     except Refusal as refusal:
@@ -537,7 +540,7 @@ ENDPOINTS = (
              discard, (bodies.DiscardReport,), bodies.DiscardRequest),
     Endpoint("import", "POST", f"{MODEL}/import", "teach", "File the rows of CSV, JSON, Parquet, a "
              "workbook or mail: those with a label are learnt, the others wait for an answer.",
-             import_file, (bodies.ImportReport,), query=OPTIONS),
+             import_file, (bodies.ImportReport,), query=OPTIONS, takes_file=True),
     Endpoint("export_jsonl", "GET", f"{MODEL}/export.jsonl", "read", "Rows and answers as JSON "
              "lines.", export_jsonl, LINES),
     Endpoint("export_csv", "GET", f"{MODEL}/export.csv", "read", "Rows and answers as CSV.",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import uuid4
@@ -82,6 +84,21 @@ class Client:
         listed = [{"row": row, "answer": answer, "id": uuid4().hex} for row, answer in rows]
         return self._send("POST", f"{self._path}/learn", {"rows": listed})["outcomes"]
 
+    def import_file(self, path: str | os.PathLike[str], **options: Any) -> Any:
+        """File the rows of a file; return how many became what.
+
+        options : text, label, id and person, the columns of these if they have other names;
+        skip_bad=True, by which rows that cannot be used are refused alone; and how the file is
+        read, such as encoding; as the server describes them at /api.
+        """
+        file = Path(path)
+        given = {"name": file.name} | {
+            name: json.dumps(value) if isinstance(value, bool) else value
+            for name, value in options.items()
+        }
+        address = f"{self._path}/import?{urlencode(given)}"
+        return json.loads(self._sent("POST", address, file.read_bytes()))
+
     def undo(self, id: str) -> Any:
         """Take an event back."""
         return self._send("POST", f"{self._path}/undo", {"id": id})
@@ -129,8 +146,10 @@ class Client:
         return json.loads(self._sent(method, path, body))
 
     def _sent(self, method: str, path: str, body: Any) -> bytes:
-        data = None if body is None else json.dumps(body).encode()
-        headers = self._headers | {"Content-Type": "application/json"}
+        is_file = isinstance(body, bytes)
+        data = body if is_file or body is None else json.dumps(body).encode()
+        kind = "application/octet-stream" if is_file else "application/json"
+        headers = self._headers | {"Content-Type": kind}
         for attempt in range(RETRIES + 1):
             request = urllib.request.Request(self._root + path, data, headers, method=method)
             try:

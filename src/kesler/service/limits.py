@@ -110,7 +110,7 @@ async def body_of(request: Request, most: int, patience: float) -> bytes:
 async def lines_of(
     request: Request, most: int, longest: int, patience: float
 ) -> AsyncIterator[list[bytes]]:
-    """Yield the lines that came whole, piece by piece, without empty ones.
+    """Yield the lines that came whole, piece by piece, empty ones as well.
 
     Raises
     ------
@@ -122,10 +122,9 @@ async def lines_of(
         *lines, rest = (rest + piece).split(b"\n")
         if max(map(len, (rest, *lines))) > longest:
             raise Refusal(TOO_LARGE, f"a line has more than {longest} bytes: send shorter rows")
-        whole = [line for line in lines if line.strip()]
-        if whole:
-            yield whole
-    if rest.strip():
+        if lines:
+            yield lines
+    if rest:
         yield [rest]
 
 

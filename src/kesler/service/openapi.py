@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kesler.service.api import Endpoint
 
 JSON, LINES = "application/json", "application/x-ndjson"
+FILE, FORM = "application/octet-stream", "multipart/form-data"
 PLACE = "#/components/schemas/{name}"
 
 
@@ -85,7 +86,20 @@ def _operation(each: Endpoint, schema_of: dict[Any, Any]) -> dict[str, Any]:
         formats = (JSON, LINES) if each.takes_lines else (JSON,)
         content = {name: {"schema": schema_of[each.body]} for name in formats}
         found["requestBody"] = {"required": True, "content": content}
+    if each.takes_file:
+        found["requestBody"] = {"required": True, "content": _content_of_file(each)}
     return found
+
+
+def _content_of_file(each: Endpoint) -> dict[str, Any]:
+    """Return a file as the body, or as a field of a form, whose other fields are the options."""
+    options = {
+        name: msgspec.json.schema(kind) | {"description": words}
+        for name, (kind, words) in each.query.items()
+    }
+    fields = {"file": {"type": "string", "format": "binary"}} | options
+    form = {"type": "object", "properties": fields, "required": ["file"]}
+    return {FILE: {}, FORM: {"schema": form}}
 
 
 def _in_path(each: Endpoint) -> list[dict[str, Any]]:

@@ -39,6 +39,7 @@ OTHERS = {
 IN_PLACE = "send CSV with a header, JSON lines, a JSON array, Parquet, a workbook or mail"
 IN_PYTHON = re.compile(r"; mend it, or skip such rows.*| \(text=\.\.\. or --text\)", re.DOTALL)
 """What only callers of Python can do."""
+ALL_FORMATS = re.compile("(?<=format=... one of ).*")
 SUFFIXES = re.compile(r"\.[A-Za-z0-9]{1,8}")
 MOST_UNPACKED = 256 << 20  # characters of the texts of all records
 _ONE_AT_A_TIME = Lock()
@@ -147,8 +148,8 @@ def _noted() -> Iterator[list[warnings.WarningMessage]]:
 
 def _in_words(said: Exception | str, path: Path) -> str:
     """Return what a reader says with the options of an import."""
-    words = IN_PYTHON.sub("", str(said)).replace("header=False", "header=false")
-    return words.replace(str(path), "the file")
+    words = ALL_FORMATS.sub(", ".join(FORMATS), IN_PYTHON.sub("", str(said)))
+    return words.replace("header=False", "header=false").replace(str(path), "the file")
 
 
 def _bounded(records: Iterator[Record], most: int) -> Iterator[Record]:
@@ -176,7 +177,8 @@ def _records(data: bytes, path: Path, options: ImportOptions) -> Iterator[Record
     if format not in FORMATS:
         raise Refusal(
             BAD_REQUEST,
-            f"{format[:40]} is no format of an import, which takes {', '.join(FORMATS)}",
+            f"the file is read as {format[:40]}, which has no texts and no columns: {IN_PLACE}; if "
+            "it is one of these, name its format with format=...",
         )
     yield from _messages(path) if format == "mail" else _rows(path, format, options)
 
