@@ -87,6 +87,26 @@ def test_encoded_text_and_headers(charset, text, encoding):
         ("会議", None, "iso-2022-jp"),
         ("обед", "koi8-r*ru", "koi8-r"),
         ("обед", "cp-1251", "windows-1251"),
+        ("обед", "windows1251", "windows-1251"),
+        ("обед", "win-1251", "windows-1251"),
+        ("обед", "koi8r", "koi8-r"),
+        ("обед", "koi8u", "koi8-u"),
+        ("обед", "unicode", "utf-16"),
+        ("ขอเงินคืน", "windows-874", "cp874"),
+        ("会議", "windows-31j", "cp932"),
+        ("会議", "cseucpkdfmtjapanese", "euc-jp"),
+        ("Größe", "x-mac-roman", "mac-roman"),
+        ("Größe", "DOS-850", "cp850"),
+        ("Größe", "IBM437", "cp437"),
+        ("žluťoučký kůň", "iso-8859-2", "windows-1250"),
+        ("žluťoučký kůň", "iso-8859-2", "iso-8859-2"),
+        ("“обед”", "iso-8859-5", "windows-1251"),
+        ("“Größe” – 5 €", "iso-8859-15", "windows-1252"),
+        ("5 €", "iso-8859-15", "iso-8859-15"),
+        ("会議の件について、ご連絡いたします", None, "cp932"),
+        ("会議の件について、ご連絡いたします", "nonsense", "euc-jp"),
+        ("Завтра обед в полдень, приходите", None, "windows-1251"),
+        ("Завтра обед в полдень, приходите", "us-ascii", "koi8-r"),
         ("lunch", "utf-16", "ascii"),
         ("обед", "utf-16", "utf-16"),
         ("обед", "utf-7", "utf-7"),
@@ -94,6 +114,23 @@ def test_encoded_text_and_headers(charset, text, encoding):
 )
 def test_a_declared_charset_stands_for_the_one_that_contains_it(text, declared, charset):
     assert text_of(text.encode(charset), declared) == text
+
+
+def test_signs_that_microsoft_has_added_to_japanese():
+    # ① is at row 13, column 1, and 髙 at row 92, column 94 less 69 of the rows that NEC selected.
+    jis = "会議".encode("iso2022_jp").removesuffix(b"\x1b(B") + b"\x2d\x21" + b"\x4e\x37\x1b(B z"
+    assert (
+        text_of(jis, "iso-2022-jp") == "会議①" + b"\x1b$B\x4e\x37\x1b(B".decode("iso2022_jp") + " z"
+    )
+    euc = "会議".encode("euc_jp") + b"\xad\xa1" + "の件".encode("euc_jp")
+    assert text_of(euc, "euc-jp") == "会議①の件"
+    assert text_of(b"\x1b$B\x7c\x62\x1b(B", "iso-2022-jp") == b"\xee\xe0".decode("cp932") == "髙"
+
+
+def test_a_raw_subject_in_iso_2022_jp():
+    subject = b"Subject: " + "会議の件".encode("iso2022_jp")
+    for typed in (b"", b"\nContent-Type: text/plain; charset=iso-2022-jp"):
+        assert words("会議の件") <= message_tokens(subject + typed + b"\n\nx").keys()
 
 
 def test_bytes_that_fit_nothing_are_read_one_by_one():

@@ -225,12 +225,50 @@ def test_parts_and_attachments():
     assert not {"hue", "style", "p", "br", "run", "pixels", "read"} & tokens.keys()
 
 
-def test_forwarded_messages_are_read_without_their_headers():
-    made = message("outer")
-    made.add_attachment(message("inner"))
+def test_forwarded_messages_are_read_with_their_headers():
+    made, inner = message("outer"), message("inner")
+    inner["From"] = "ann@example.org"
+    inner.replace_header("Subject", "about lunch")
+    made.add_attachment(inner)
     tokens = message_tokens(bytes(made))
-    assert {"outer", "body", "inner"} <= tokens.keys()
+    assert {"outer", "body", "inner", "about", "lunch", "ann"} <= tokens.keys()
     assert "secretfolder" not in tokens
+
+
+@pytest.mark.parametrize(
+    "kind, text",
+    [
+        ("text/calendar; method=REQUEST", "BEGIN:VCALENDAR\nSUMMARY:soup day\nEND:VCALENDAR\n"),
+        ("text/markdown", "# soup day\n"),
+        ("text/enriched", "<bold>so<italic>up</italic></bold> day"),
+        ("application/xhtml+xml", "<p>soup<br/>day</p>"),
+    ],
+)
+def test_a_text_of_another_type_is_read_where_there_is_no_other(kind, text):
+    alone = f"A: \nContent-Type: {kind}\n\n{text}".encode()
+    assert {"soup", "day"} <= message_tokens(alone).keys() or "italic" in text
+    assert not {"br", "bold", "p"} & message_tokens(alone).keys()
+    plain = "--x\nContent-Type: text/plain\n\nlunch\n"
+    parts = f"{plain}--x\nContent-Type: {kind}\n\n{text}\n--x--\n"
+    both = f"A: \nContent-Type: multipart/alternative; boundary=x\n\n{parts}".encode()
+    assert "lunch" in message_tokens(both) and "day" not in message_tokens(both)
+
+
+@pytest.mark.parametrize("declared", ["", "; boundary=y", '; boundary="'])
+def test_parts_with_a_wrong_boundary_are_read(declared):
+    parts = "--x\nContent-Type: text/html\n\n<br>soup\n--x\nContent-Type: a/b\n\nno\n--x--\n"
+    tokens = message_tokens(f"A: \nContent-Type: multipart/mixed{declared}\n\n{parts}".encode())
+    assert "soup" in tokens and not {"br", "no"} & tokens.keys()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_message_may_be_in_utf16(tmp_path, encoding):
+    content = f"Subject: Grüße\nDate: {JANUARY}\n\nsoup\n".encode(encoding)
+    write(tmp_path, "2.eml", content)
+    write(tmp_path, "1.eml", bytes(message("late", FEBRUARY)))
+    rows = read(tmp_path)
+    assert subjects(rows, ["grüsse", "late"]) == [("grüsse", "INBOX"), ("late", "INBOX")]
+    assert {"soup", "12"} <= set(rows[0][1])
 
 
 @pytest.mark.parametrize(
@@ -247,7 +285,32 @@ def test_forwarded_messages_are_read_without_their_headers():
         (b"A: \nContent-Transfer-Encoding: base64\n\nc291cA\nc\n", {"soup"}),
         (b"A: \nContent-Transfer-Encoding: quoted-printable\n\ns=6Fup =ZZ=\n", {"soup", "zz"}),
         (b"A: \nContent-Type: text/html\n\n<p>soup<![nonsense]>\n", {"soup"}),
-        (b"A: \nContent-Type: multipart/mixed\n\nsoup\n", set()),
+        (b"A: \nContent-Type: multipart/mixed\n\nsoup\n", {"soup"}),
+        (b"A: \nContent-Transfer-Encoding: base64 \n\nc291cA==\n", {"soup"}),
+        (b'A: \nContent-Transfer-Encoding: "base64"\n\nc291cA==\n', {"soup"}),
+        (b"A: \nContent-Transfer-Encoding: base64 (b)\n\nc291cA==\n", {"b", "soup"}),
+        (b"A: \nContent-Transfer-Encoding: quoted-printable;\n\ns=6Fup\n", {"soup"}),
+        (b"A: \nContent-Transfer-Encoding: base64\n\nc291\ncA==\nIG9u\nYw==\n", {"soup", "onc"}),
+        (b"A: \nContent-Transfer-Encoding: base64\n\nc291cA==\nIG9uY\n", {"soup", "on"}),
+        (
+            b"A: \nContent-Type: text/html\n\n<p>so<b>u</b>p<td>one</td><td>two",
+            {"soup", "one", "two"},
+        ),
+        (
+            b"A: \nContent-Type: text/html\n\n<li>so<li>up<br>on<span x=y>c</span>e",
+            {"so", "up", "once"},
+        ),
+        (b"Subject : soup\nContent-Type : text/html\n\n<br>one", {"soup", "one"}),
+        (
+            b"soup of day\nSubject: one\nX-Folder: secret\n\ntwo",
+            {"soup", "of", "day", "one", "two"},
+        ),
+        (b"Subject: one\nsoup\nX-Folder: secret\n\ntwo", {"soup", "one", "two"}),
+        (b"Subject: one\nsoup\nmore", {"soup", "one", "more"}),
+        (b"Subject: =?utf-8?q?so=75p_\n of?= x\n\n", {"soup", "of", "x"}),
+        (b"Subject: =?utf-8?b?c291\n cA==?= x\n\n", {"soup", "x"}),
+        (b"Subject: x =?utf-8?b?c291cCBvb\n\n", {"soup", "o", "x"}),
+        (b"Subject: x =?utf-8?q?so=75p\n\n", {"soup", "x"}),
         (b'Content-Disposition: inline; n*0="a"; n*\n\nsoup\n', {"inline", "n", "0", "a", "soup"}),
     ],
 )

@@ -16,6 +16,8 @@ from tempfile import TemporaryFile
 from typing import BinaryIO, NamedTuple
 
 from kesler.errors import ReadingWarning
+from kesler.readers.encodings import wide_encoding
+from kesler.readers.mail.charsets import in_utf8
 from kesler.readers.mail.folders import Mailbox, mailboxes
 from kesler.readers.mail.labels import common_in, labels_of, system_of
 from kesler.readers.mail.mbox import END_OF_HEADERS, begins_mbox, holds_mail, starts
@@ -233,6 +235,9 @@ def _header(content: bytes | mmap, start: int, end: int) -> bytes:
         with suppress(BadRow):  # raised again when the message is read
             content = as_sent(content[start:end])
             start, end = 0, len(content)
+    if wide_encoding(content[start : start + 4]):
+        content = in_utf8(content[start:end])
+        start, end = 0, len(content)
     headers = END_OF_HEADERS.search(content, start, end)
     return content[start : headers.end() if headers else end]
 

@@ -12,8 +12,9 @@ from email.message import Message
 from email.policy import Compat32
 
 from kesler.data.texts import presence
-from kesler.readers.mail.charsets import text_of
+from kesler.readers.mail.charsets import in_utf8, text_of
 from kesler.readers.mail.html import without_tags
+from kesler.readers.mail.mbox import END_OF_HEADERS, KNOWN_AHEAD
 from kesler.readers.mail.outlook import OF_ARCHIVE
 from kesler.readers.reader import BadRow
 
@@ -28,9 +29,18 @@ BEFORE_HEADERS = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t\r]*\n)*(?:>*From [^\n]*\
 """What programs write before the headers: a byte order mark, empty lines, From lines."""
 BEGINS_MBOX = re.compile(rb"(?:\xef\xbb\xbf)?\s*From ")
 CHARSET = re.compile(rb"charset[ \t]*=[ \t]*[\"']?([\w.:-]+)", re.IGNORECASE)
+SPACED = re.compile(rb"^([!-9;-~]+)[ \t]+:", re.MULTILINE)
+ODD = re.compile(rb"^(?![!-9;-~]+:|[ \t\r\n])(?=.)", re.MULTILINE)
+ENCODING = re.compile(r"[\w-]+")
+PADDED = re.compile(r"=[ \t\r]*\n[A-Za-z0-9+/]+={0,2}[ \t\r]*(?:\n|$)")
+BOUNDARY = re.compile(rb"^--([^\r\n\"]{1,70}?)[ \t]*\r?\n[!-9;-~]+:", re.MULTILINE)
 NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]")
-ENCODED_WORD = r"=\?[^?]*\?[bqBQ]\?.*?\?="
-ENCODED_WORDS = re.compile(rf"{ENCODED_WORD}(?:\s*{ENCODED_WORD})*")
+ENCODED_WORD = r"=\?[^?\r\n]*\?[bqBQ]\?(?:.{0,9999}?\?=|[^?]{0,9999}\Z)"
+ENCODED_WORDS = re.compile(rf"{ENCODED_WORD}(?:\s*{ENCODED_WORD})*", re.DOTALL)
+
+
+FOLD = re.compile(r"\r?\n[ \t]*")
+FORWARDED = {"message/rfc822", "message/global", "message/partial", "message/news"}
 
 
 class _Headers(Compat32):
@@ -64,7 +74,8 @@ def message_tokens(message: bytes) -> dict[str, float]:
 def message_texts(message: bytes) -> list[str]:
     r"""Return the values of the headers of a message and its text.
 
-    The text is that of the parts text/plain and text/html, without HTML tags; only the names of
+    The text is that of the parts text/plain and text/html, without HTML tags, or of another type of
+    text if there are none. Forwarded messages are read with their headers. Only the names of
     attachments are used. FILING_HEADERS are omitted.
 
     Parameters
@@ -107,12 +118,30 @@ def header_of(message: bytes, name: str) -> str | None:
 
 
 def _parsed(message: bytes) -> Message:
+    message = in_utf8(message)
     before = BEFORE_HEADERS.match(message)
     assert before is not None
     policy = ASCII_HEADERS
     if not message.isascii() and (found := CHARSET.search(message)):
         policy = ASCII_HEADERS.clone(charset=found[1].decode())  # type: ignore[call-arg]
-    return email.message_from_bytes(message[before.end() :], policy=policy)
+    return email.message_from_bytes(_mended(message[before.end() :]), policy=policy)
+
+
+def _mended(message: bytes) -> bytes:
+    """Return a message whose headers are lines that the email package takes for headers.
+
+    A line that is none, before a usual header, becomes a comment, or a part of the one before.
+    """
+    found = END_OF_HEADERS.search(message)
+    end = found.start() + 1 if found else len(message)
+    headers = SPACED.sub(rb"\1:", message[:end])
+
+    def mended(odd: re.Match[bytes]) -> bytes:
+        if not KNOWN_AHEAD.match(headers, odd.start()):
+            return b""
+        return b" " if odd.start() else b"Comments: "
+
+    return ODD.sub(mended, headers) + message[end:]
 
 
 def _header_texts(message: Message) -> Iterator[str]:
@@ -122,14 +151,52 @@ def _header_texts(message: Message) -> Iterator[str]:
 
 
 def _body_texts(message: Message) -> Iterator[str]:
-    for part in message.walk():
+    parts = [(part, part.get_content_type()) for part in message.walk()]
+    is_typed = any(kind in TEXT_PARTS for _, kind in parts)
+    for part, kind in parts:
         yield decoded_words(_parameter(part.get_filename) or "")
-        read = TEXT_PARTS.get(part.get_content_type())
-        if read and not part.is_multipart() and part.get_content_disposition() != "attachment":
-            yield read(_payload(part), _parameter(part.get_content_charset))
+        if part.is_multipart():
+            for each in part.get_payload() if kind in FORWARDED else []:
+                if isinstance(each, Message):
+                    yield from _header_texts(each)
+        elif kind.startswith("multipart/"):
+            yield from _unparted_texts(part)
+        elif part.get_content_disposition() != "attachment":
+            read = TEXT_PARTS.get(kind) if is_typed else _reader_alone(kind)
+            if read:
+                yield read(_payload(part), _parameter(part.get_content_charset))
+
+
+def _reader_alone(kind: str) -> Callable[[bytes, str | None], str] | None:
+    """Return what reads the text of a message without plain text or HTML."""
+    if kind in ("application/xhtml+xml", "text/enriched", "text/richtext"):
+        return _html
+    return text_of if kind.startswith("text/") else None
+
+
+def _unparted_texts(part: Message) -> Iterator[str]:
+    """Yield the texts of parts whose boundary is missing or wrong: by the one that they have."""
+    content = _payload(part)
+    found = BOUNDARY.search(content)
+    if found is not None:
+        typed = b'Content-Type: multipart/mixed; boundary="%s"\n\n' % found[1]
+        parted = email.message_from_bytes(typed + content, policy=part.policy)
+        if parted.is_multipart():
+            yield from _body_texts(parted)
+            return
+    yield text_of(content, None)
 
 
 def _payload(part: Message) -> bytes:
+    encoding = str(part.get("Content-Transfer-Encoding", ""))
+    if encoding:
+        found = ENCODING.search(encoding)
+        if found and found[0] != encoding:
+            part.replace_header("Content-Transfer-Encoding", found[0])
+        encoded = part.get_payload()
+        is_base64 = found is not None and found[0].lower() == "base64"
+        if is_base64 and isinstance(encoded, str) and PADDED.search(encoded):
+            return _of_padded_texts(encoded)
     payload = part.get_payload(decode=True)
     assert isinstance(payload, bytes)
     if any(isinstance(defect, InvalidBase64LengthDefect) for defect in part.defects):
@@ -137,6 +204,13 @@ def _payload(part: Message) -> bytes:
         letters = NOT_BASE64.sub(b"", payload)
         return a2b_base64(letters[: len(letters) // 4 * 4])
     return payload
+
+
+def _of_padded_texts(encoded: str) -> bytes:
+    """Decode texts in base64 that are one after another, each with its own padding."""
+    texts = (NOT_BASE64.sub(b"", each) for each in encoded.encode("ascii", "ignore").split(b"="))
+    whole = (text[: len(text) - (len(text) % 4 == 1)] for text in texts)
+    return b"".join(a2b_base64(text + b"=" * (-len(text) % 4)) for text in whole)
 
 
 def _parameter(read: Callable[[], str | None]) -> str | None:
@@ -159,18 +233,25 @@ def decoded_words(value: str) -> str:
 
 
 def _words(found: re.Match[str]) -> str:
-    try:
-        pieces = decode_header(found[0])
-    except (ValueError, HeaderParseError):
-        return found[0]
-    return "".join(
-        piece if isinstance(piece, str) else text_of(piece, charset) for piece, charset in pieces
-    )
+    """Decode encoded words, of which the last may be cut off within a letter."""
+    words = FOLD.sub(" ", found[0])
+    for whole in (words,) if words.endswith("?=") else (f"{words}?=", f"{words[:-1]}?="):
+        try:
+            pieces = decode_header(whole)
+        except (ValueError, HeaderParseError):
+            continue
+        return "".join(
+            piece if isinstance(piece, str) else text_of(piece, charset)
+            for piece, charset in pieces
+        )
+    return found[0]
 
 
 def _raw_text(value: str, charset: str | None) -> str:
     """Return the text of a header, in which the email package holds bytes as lone surrogates."""
-    return value if value.isascii() else text_of(value.encode("ascii", "surrogateescape"), charset)
+    if value.isascii() and "\x1b" not in value:
+        return value
+    return text_of(value.encode("ascii", "surrogateescape"), charset)
 
 
 def _html(content: bytes, charset: str | None) -> str:
