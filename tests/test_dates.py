@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kesler import OnlineClassifier, load
+from kesler.cli import main
 from kesler.data.schema.date_formats import date_formats
 from kesler.data.schema.inference import infer
 from kesler.data.schema.records import table_of
@@ -125,6 +126,102 @@ def test_months_are_their_first_days(written: str, form: str) -> None:
 
 def _ordinal(day: int) -> str:
     return "th" if day in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+
+
+def _spanish(m: datetime) -> str:
+    half = "a.\u00a0m." if m.hour < 12 else "p.\u00a0m."
+    return f"{m.day}/{m.month}/{m.year}, {m.hour % 12 or 12}:{m:%M:%S} {half}"
+
+
+MORE_WRITERS: dict[str, Callable[[datetime], Any]] = {
+    "Spanish halves": _spanish,
+    "basic ISO": lambda m: m.strftime("%Y%m%dT%H%M%SZ"),
+    "compact day": lambda m: m.strftime("%Y%m%d %H:%M:%S"),
+    "names of files": lambda m: m.strftime("%Y%m%d_%H%M%S"),
+    "days of years": lambda m: m.strftime("%Y-%jT%H:%M:%S"),
+    "EXIF": lambda m: m.strftime("%Y:%m:%d %H:%M:%S"),
+    "Apache's brackets": lambda m: m.strftime("[%d/%b/%Y:%H:%M:%S +0100]"),
+    "time first": lambda m: m.strftime("%H:%M:%S, %d.%m.%Y"),
+    "ASP.NET": lambda m: f"/Date({int(m.replace(tzinfo=UTC).timestamp()) * 1000})/",
+    "at epoch": lambda m: f"@{int(m.replace(tzinfo=UTC).timestamp())}",
+    "ISO and German": lambda m: f"{m:%d.%m.%Y %H:%M:%S}" if m.day % 2 else str(m),
+    "dates and texts": lambda m: f"{m:%d.%m.%Y %H:%M:%S}" if m.day % 2 else m,
+}
+
+
+@pytest.mark.parametrize("writer", MORE_WRITERS)
+def test_other_ways_to_write_times_are_read(writer: str) -> None:
+    known = moments(writer)
+    cells = [MORE_WRITERS[writer](moment) for moment in known]
+    (column,) = infer(table_of([{"when": cell} for cell in cells]).columns, {})
+    assert column.kind == "date", (column, cells[:3])
+    assert [column.parser.parse(cell, column.options) for cell in cells] == known
+    model = OnlineClassifier(columns={}).fit([{"when": cell} for cell in cells], ["a", "b"] * 25)
+    assert model.schema_ is not None and model.schema_["when"].n_misfits == 0
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["31-MRZ-2024", "01-MAI-2024", "15-DEZ-2023"],
+        ["31. Jänner 2024", "1. Feber 2024", "2. Dezember 2024"],
+        ["ngày 1 tháng 2 năm 2024", "ngày 15 tháng 12 năm 2023"],
+        ["2024W053", "2024W016"],
+    ],
+)
+def test_other_names_of_days_are_read(texts: list[str]) -> None:
+    assert None not in _read(texts)
+
+
+def test_other_months_are_the_right_ones() -> None:
+    assert _read(["31-MRZ-2024"]) == [datetime(2024, 3, 31)]
+    assert _read(["31. Jänner 2024", "1. Feber 2024"]) == [
+        datetime(2024, 1, 31),
+        datetime(2024, 2, 1),
+    ]
+    assert _read(["ngày 1 tháng 2 năm 2024"]) == [datetime(2024, 2, 1)]
+
+
+def test_a_time_may_stand_before_a_named_format() -> None:
+    known = [m.replace(second=0) for m in moments("before")]
+    texts = [m.strftime("%H:%M, %d.%m.%Y") for m in known]
+    for form in ("%d.%m.%Y", "%H:%M, %d.%m.%Y"):
+        assert read(texts, {"when": {"kind": "date", "format": form}}) == known
+
+
+def test_days_of_spreadsheets_are_dates_where_these_are_named() -> None:
+    known = moments("serials")
+    days = [(m - datetime(1899, 12, 30)).total_seconds() / 86_400 for m in known]
+    for cells in (days, [f"{day:.9f}" for day in days]):
+        column = (
+            OnlineClassifier(columns={"when": {"kind": "date", "format": "excel"}})
+            .fit([{"when": cell} for cell in cells], ["a", "b"] * 25)
+            .schema_["when"]
+        )
+        found = [column.parser.parse(cell, column.options) for cell in cells]
+        assert all(
+            abs(a - b) < timedelta(milliseconds=1) for a, b in zip(found, known, strict=True)
+        )
+    assert infer({"when": days}, {})["when"].kind == "number"
+
+
+def test_formats_that_do_not_exist_are_refused_with_those_that_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"{m:%Y-%m-%d},{'ab'[i % 2]}" for i, m in enumerate(moments("refused"))]
+    (tmp_path / "rows.csv").write_text("\n".join(["when,kind", *lines]))
+    options = "--label", "kind", "--model", str(tmp_path / "m.kesler")
+    for form in ("iso8601", "epoch-s", "serial"):
+        code = main(["learn", str(tmp_path / "rows.csv"), *options, "--date", f"when:{form}"])
+        said = capsys.readouterr().err
+        assert (
+            code == 2 and f"if '{form}' is meant as the format of 'when', choose one of iso" in said
+        )
+        assert "epoch-ms" in said and "excel" in said and "%d/%m/%Y" in said
+    with pytest.raises(KeslerError, match=r"one of iso, epoch.*excel"):
+        OnlineClassifier(columns={"when": {"kind": "date", "format": "serial"}}).fit(
+            [{"when": 1}], [0]
+        )
 
 
 @pytest.mark.parametrize("writer", WRITERS)

@@ -9,7 +9,7 @@ from ast import literal_eval
 from collections.abc import Mapping
 from typing import Any
 
-from kesler.data.schema.dates import EPOCHS, ISO
+from kesler.data.schema.dates import NAMED
 from kesler.data.schema.languages import is_language
 from kesler.data.schema.schema import OTHERS, TEXT_FEATURES
 from kesler.errors import KeslerError
@@ -75,7 +75,7 @@ def _parted(named: str) -> tuple[str, dict[str, str]]:
             else {"format": named.removeprefix(f"{name}:")}
         )
     name, _, form = named.rpartition(":")
-    return (name, {"format": form}) if name and form in (ISO, *EPOCHS) else (named, {})
+    return (name, {"format": form}) if name and form in NAMED else (named, {})
 
 
 def _with_k(named: str) -> tuple[str, dict[str, Any]]:

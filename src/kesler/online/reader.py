@@ -526,6 +526,7 @@ class ColumnReader:
                 raise KeslerError(
                     f"columns={{{name!r}: {column.kind!r}}}, but no row has a cell in a column "
                     f"of this name: those with cells are {', '.join(map(repr, known))}"
+                    f"{_formats_of_dates(column)}"
                 )
         if state is not None:
             state.schema.require_learnt()
@@ -577,6 +578,17 @@ class ColumnReader:
             cells, table.n_rows, state.schema, state.moments, None, learn=False
         )
         return entries
+
+
+def _formats_of_dates(column: Column) -> str:
+    """Return the formats that may follow the name of a column of dates, where one seems to."""
+    from kesler.data.schema.dates import NAMED
+
+    name, _, form = column.name.partition(":")
+    if column.kind != "date" or not form:
+        return ""
+    listed = f"{', '.join(NAMED)}, or as in strptime, such as %d/%m/%Y"
+    return f"; if {form!r} is meant as the format of {name!r}, choose one of {listed}"
 
 
 def _are_entries(X: Any) -> bool:

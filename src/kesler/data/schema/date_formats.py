@@ -11,17 +11,42 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from kesler.data.schema.dates import EPOCHS, ISO, LONGEST, compiled, forms_of, reader_of, tidy
+from kesler.data.schema.dates import EITHER, ISO, LONGEST, compiled, forms_of, reader_of, tidy
 from kesler.data.schema.languages import ENGLISH, languages_in
 
 Options = Mapping[str, Any]
 
-_OF_ISO = re.compile(r"\d{4}-(?:\d\d-\d\d|W\d\d)(?!\d)")
+_OWN_FORMS = {
+    re.compile(expression): form
+    for expression, form in {
+        r"\d{4}-(?:\d\d-\d\d|W\d\d)(?!\d)": ISO,
+        r"\d{8}T\d{4}|\d{4}W\d{3}(?!\d)|\d{4}-[0-3]\d\d[T ]\d\d": ISO,
+        r"\d{8} \d\d?:\d\d": "%Y%m%d",
+        r"\d{8}_\d{6}$": "%Y%m%d_%H%M%S",
+        r"\d{4}:\d\d:\d\d \d\d:\d\d": "%Y:%m:%d",
+        r"/Date\(": "epoch-ms",
+        r"@\d{9}": "epoch",
+    }.items()
+}
+"""How dates begin that say which format they are in."""
+
 _SHAPE = re.compile(r"\d+|[^\W\d_]+")
 _YEAR = re.compile(r"\d\d")
-_DAY = re.compile(r"\d{8}")
-_EPOCH = re.compile(r"-?\d{9,19}(?:\.\d+)?")
-_BETWEEN_NUMBERS = re.compile(r"[\s/.,년年月월-]{1,3}|\s?(?:tháng|thg)\s?")
+_COUNTS = {
+    re.compile(expression): form
+    for expression, form in {
+        r"\d{8}": "%Y%m%d",
+        r"(?:19|20)\d{12}": "%Y%m%d%H%M%S",
+        r"-?\d{9,11}(?:\.\d+)?": "epoch",
+        r"-?\d{12,14}(?:\.\d+)?": "epoch-ms",
+        r"-?\d{15,17}(?:\.\d+)?": "epoch-us",
+        r"-?\d{18,19}(?:\.\d+)?": "epoch-ns",
+    }.items()
+}
+"""What numbers are in columns that are named as dates."""
+
+_BETWEEN_NUMBERS = re.compile(r"[\s/.,년年月월-]{1,3}|\s?(?:tháng|thg|năm)\s?")
+_BEFORE_NUMBERS = ("", "ngày ")
 MOST = 4  # formats of a column that are followed
 _NAME = "name"
 ORDERS = ("dmy", "mdy", "ymd", "dby", "bdy", "ybd", "ydb", "my", "ym", "by", "yb")
@@ -59,7 +84,24 @@ def date_formats(texts: Sequence[str], n_odd: int = 0, *, named: bool = False) -
         fits = found if found and (not fits or found[0] < fits[0]) else fits
         if fits and not fits[0].n_odd:
             break
-    return [fit.options for fit in fits[:MOST] if fit.n_odd == fits[0].n_odd]
+    if fits:
+        return [fit.options for fit in fits[:MOST] if fit.n_odd == fits[0].n_odd]
+    return [] if named else _two_formats(tidied, n_odd)
+
+
+def _two_formats(texts: Sequence[str], n_odd: int) -> list[Options]:
+    """Return two formats of one language of which each text is in one, none if there are none."""
+    common = _examples(texts, 1, named=False)[-1]
+    for fit in _fits(common, texts, 2 * len(texts) // 3, named=False):
+        read = moments_of(texts, fit.options)
+        rest = [text for text, moment in zip(texts, read, strict=True) if moment is None]
+        others = _fits(_examples(rest, 1, named=False)[-1], rest, n_odd, named=False)
+        language = fit.options.get("language")
+        for other in others:
+            if other.options.get("language", language) == language and len(rest) > n_odd:
+                joined = sorted((fit.options["format"], other.options["format"]))
+                return [{**fit.options, "format": EITHER.join(joined)}]
+    return []
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -129,23 +171,17 @@ def _spread(moments: Sequence[datetime]) -> float:
 def _candidates(text: str, named: bool) -> Iterator[tuple[bool, Options]]:
     """Yield the formats that a text could be in, and whether they are usual."""
     if named and text.lstrip("-").replace(".", "", 1).isdigit():
-        yield from ((True, {"format": form}) for form in _of_digits(text))
+        forms = [form for number, form in _COUNTS.items() if number.fullmatch(text)]
+        yield from ((True, {"format": form}) for form in forms[:1])
         return
-    if _OF_ISO.match(text) or (named and reader_of(ISO)(text) is not None):
-        yield True, {"format": ISO}
+    own = next((form for begin, form in _OWN_FORMS.items() if begin.match(text)), None)
+    if own is not None or (named and reader_of(ISO)(text) is not None):
+        yield True, {"format": own or ISO}
         return
     for code in languages_in(text):
         language = {} if code == ENGLISH else {"language": code}
         for usual, form in _in_language(text, code):
             yield usual, {"format": form, **language}
-
-
-def _of_digits(text: str) -> Iterator[str]:
-    """Yield the formats of a number: a day without separators, or the time from 1970."""
-    if _DAY.fullmatch(text):
-        yield "%Y%m%d"
-    if _EPOCH.fullmatch(text):
-        yield list(EPOCHS)[min(3, (len(text.lstrip("-").partition(".")[0]) - 9) // 3)]
 
 
 def _in_language(text: str, code: str) -> Iterator[tuple[bool, str]]:
@@ -154,7 +190,8 @@ def _in_language(text: str, code: str) -> Iterator[tuple[bool, str]]:
     at = found.end() if (found := compiled(start).match(text)) else 0
     pieces, before = _pieces(part, text, at), ""
     if pieces is None and (found := compiled(time).match(text)) is not None:
-        pieces, before = _pieces(part, text, found.end()), "%T "
+        comma = "," if "," in found[0] else ""
+        pieces, before = _pieces(part, text, found.end()), f"%T{comma} "
     if pieces is not None:
         gaps, parts = pieces
         for usual, order in _orders(parts, has_points="." in gaps[1]):
@@ -172,7 +209,9 @@ def _pieces(part: str, text: str, at: int) -> tuple[list[str], list[str]] | None
     is_month = len(parts) == 2 and any(part.isdigit() and len(part) == 4 for part in parts)
     if len(parts) < 3 and not is_month:
         return None
-    are_apart = _NAME in parts or (not gaps[0] and all(map(_BETWEEN_NUMBERS.fullmatch, gaps[1:])))
+    are_apart = _NAME in parts or (
+        gaps[0] in _BEFORE_NUMBERS and all(map(_BETWEEN_NUMBERS.fullmatch, gaps[1:]))
+    )
     return (gaps, parts) if are_apart else None
 
 

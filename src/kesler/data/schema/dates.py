@@ -20,8 +20,17 @@ ISO = "iso"
 OF_ISO = ("%Y-%m-%d", "%G-W%V-%u", "%G-W%V", "%Y-%j")
 """The formats of ISO 8601: days, days of weeks, weeks and days of years."""
 
-EPOCHS = {"epoch": 1.0, "epoch-ms": 1e-3, "epoch-us": 1e-6, "epoch-ns": 1e-9}
-"""The units of numbers that count from 1970, in seconds."""
+EPOCHS = {
+    "epoch": (1.0, 0.0),
+    "epoch-ms": (1e-3, 0.0),
+    "epoch-us": (1e-6, 0.0),
+    "epoch-ns": (1e-9, 0.0),
+    "excel": (86_400.0, -25_569 * 86_400.0),
+}
+"""The units of numbers that count time, and their zero from the begin of 1970, in seconds."""
+
+NAMED = (ISO, *EPOCHS)
+EITHER = "|"  # between the formats of a column that has several
 
 LONGEST = 100  # characters of a date
 MOST_KNOWN = 1 << 12  # days and times that are kept
@@ -36,6 +45,7 @@ _ZONE = (
     rf"(?-i:(?:(?:{_ZONES.replace(' ', '|')})(?![^\W\d_]))?(?:[+-]\d\d?(?::?\d\d)?)?"
     r"(?:[A-Z][a-z]+(?:/[A-Za-z_]+)+)?(?:\s*[\[(][^\])\d]{1,40}[\])])?)"
 )
+_COUNTED = re.compile(r"@?(-?\d+(?:\.\d*)?)|/Date\((-?\d+)(?:[+-]\d{4})?\)/")
 _BEFORE_TIME = (  # words between a date and a time in the CLDR
     r"[\s,\u060c:T|(-]+(?:(?:um|at|à|a las?|alle(?: ore)?|ore|às|om|kl|klo|v|ve|o|godz|la|ob|u|"
     r"saat|στις|в|о|у|ساعت|في الساعة|الساعة|בשעה|เวลา|lúc)\.?\s+)?"
@@ -72,14 +82,15 @@ class Form:
 
     Parameters
     ----------
-    day, time, whole : functions that read a day alone, a time alone, as one of the first of all
-        days, and a day with any time; None where a text is something else.
+    day, time : functions that read a day alone, and a time alone, as one of the first of all days;
+        None where a text is something else.
+    wholes : functions that read a day with any time behind or before it.
     n_spaces : the number of spaces in a day.
     """
 
     day: Callable[[str], datetime | None]
     time: Callable[[str], datetime | None]
-    whole: Callable[[str], datetime | None]
+    wholes: tuple[Callable[[str], datetime | None], ...]
     n_spaces: int
 
     def date_in(self, text: str) -> datetime | None:
@@ -93,9 +104,12 @@ class Form:
         # Days and times of day recur, and are known then.
         day = self.day(text if end < 0 else text[:end])
         if day is None or time is None:
-            return day or self.whole(text)
+            return day or self._whole(text)
         after = self.time(time)
-        return self.whole(text) if after is None else _sum(day, after - datetime.min)
+        return self._whole(text) if after is None else _sum(day, after - datetime.min)
+
+    def _whole(self, text: str) -> datetime | None:
+        return next(filter(None, (read(text) for read in self.wholes)), None)
 
 
 def _sum(day: datetime, time: timedelta) -> datetime | None:
@@ -170,16 +184,16 @@ def form_of(form: str, code: str = ENGLISH) -> Form | None:
     day = rf"(?:\(?{known['a']}\)?[.,]*\s*)?{''.join(_piece(token, known) for token in tokens)}"
     day += rf"{_BEHIND_DATE}(?:,?\s*\(?{known['a']}\)?)?"
     has_time = not {*"HIT"}.isdisjoint(directives)
-    whole = day if has_time else rf"{day}(?:{_BEFORE_TIME}{known['T']})?"
+    wholes = [rf"{day}(?:{_BEFORE_TIME}{known['T']})?", rf"{known['T']}[\s,]+{day}"]
     try:
         compiled(day)
     except re.error:  # two directives of one meaning
         return None
     reads = [
         lru_cache(maxsize=MOST_KNOWN)(partial(_moment, each, language))
-        for each in (day, known["T"], whole)
+        for each in (day, known["T"], *([day] if has_time else wholes))
     ]
-    return Form(reads[0], reads[1], reads[2], form.count(" "))
+    return Form(reads[0], reads[1], tuple(reads[2:]), form.count(" "))
 
 
 @lru_cache(maxsize=256)
@@ -221,8 +235,12 @@ def forms_of(code: str) -> dict[str, str]:
 
 
 def tidy(text: str) -> str:
-    """Return a text as formats read it: in composed letters, with the digits of ASCII."""
-    return text.strip() if text.isascii() else western(unicodedata.normalize("NFC", text))
+    """Return a text as formats read it: in composed letters, with the digits of ASCII.
+
+    Logs have brackets around their dates.
+    """
+    text = text.strip() if text.isascii() else western(unicodedata.normalize("NFC", text))
+    return text[1:-1] if text[:1] == "[" and text[-1:] == "]" else text
 
 
 def reader_of(form: str, code: str = ENGLISH) -> Callable[[str], datetime | None]:
@@ -237,10 +255,27 @@ def reader_of(form: str, code: str = ENGLISH) -> Callable[[str], datetime | None
     if form == ISO:
         return _of_iso
     if form in EPOCHS:
-        return lambda text: _of_epoch(text, EPOCHS[form])
+        return lambda text: _counted(text, form)
+    several = form.split(EITHER) if EITHER in form else []
+    if several and all(map(is_format, several)):
+        reads = [reader_of(each, code) for each in several]
+        return lambda text: next(filter(None, (read(text) for read in reads)), None)
     found = form_of(form, code)
     assert found is not None  # options of columns are validated
     return found.date_in
+
+
+def is_format(form: str) -> bool:
+    """Return whether a text is the name of a format, a format, or several separated by "|".
+
+    Examples
+    --------
+    >>> [is_format(form) for form in ("iso", "%d.%m.%Y", "iso|%d.%m.%Y", "epoch-s", "%d.%m")]
+    [True, True, True, False, False]
+    """
+    if form in NAMED or form_of(form) is not None:
+        return True
+    return EITHER in form and all(map(is_format, form.split(EITHER)))
 
 
 def _of_iso(text: str) -> datetime | None:
@@ -251,16 +286,21 @@ def _of_iso(text: str) -> datetime | None:
         return next(filter(None, (form.date_in(text) for form in forms)), None)
 
 
-def _of_epoch(text: str, unit: float) -> datetime | None:
-    try:
-        return moment_at(float(text) * unit)
-    except ValueError:
-        return None
+def _counted(text: str, form: str) -> datetime | None:
+    found = _COUNTED.fullmatch(text)
+    return None if found is None else moment_at(float(found[1] or found[2]), form)
 
 
-def moment_at(seconds: float) -> datetime | None:
-    """Return the date so many seconds after the begin of 1970; None if there is none."""
+def moment_at(count: float, form: str = "epoch") -> datetime | None:
+    """Return the date that a number counts in a named format; None if there is none.
+
+    Examples
+    --------
+    >>> moment_at(86400), moment_at(45_292.5, "excel")
+    (datetime.datetime(1970, 1, 2, 0, 0), datetime.datetime(2024, 1, 1, 12, 0))
+    """
+    size, start = EPOCHS[form]
     try:
-        return datetime(1970, 1, 1) + timedelta(seconds=seconds)
+        return datetime(1970, 1, 1) + timedelta(seconds=start + count * size)
     except OverflowError:
         return None

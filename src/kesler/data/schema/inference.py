@@ -172,19 +172,27 @@ def _inferred(name: str, known: list[Any], hints: Options, *, alone: bool) -> Co
         return Column(name, "category", reason="truth values")
     stated = _stated(known)
     n_odd = len(stated) // MANY  # cells that may be neither numbers nor dates
-    if stated and sum(not isinstance(cell, datetime) for cell in stated) <= n_odd:
-        return Column(name, "date", reason="dates")
     if _are_days(stated, n_odd):
         return Column(name, "date", {"format": DAYS}, "numbers that are days")
     found = _notation_of(stated, _decimals(hints), n_odd)
     if found is not None:
         return _of_numbers(name, stated, found)
-    texts = [str(cell).strip() for cell in stated]
-    are_texts = stated and all(isinstance(cell, str) for cell in stated)
-    formats = _formats(texts, hints, n_odd) if are_texts else []
+    dates = _of_dates(name, stated, hints, n_odd)
+    if dates is not None:
+        return dates
+    return Column(name, *_of_texts(name, [str(cell).strip() for cell in known], alone=alone))
+
+
+def _of_dates(name: str, cells: list[Any], hints: Options, n_odd: int) -> Column | None:
+    """Return the column of dates and of texts that are dates; None if too many are not."""
+    texts = [cell.strip() for cell in cells if isinstance(cell, str)]
+    n_dates = sum(isinstance(cell, datetime) for cell in cells)
+    formats = _formats(texts, hints, n_odd) if texts and n_dates + len(texts) == len(cells) else []
     if formats:
         return _in_formats(Column(name, "date", reason="texts that are dates"), formats, texts)
-    return Column(name, *_of_texts(name, [str(cell).strip() for cell in known], alone=alone))
+    return (
+        Column(name, "date", reason="dates") if n_dates > max(0, len(cells) - n_odd - 1) else None
+    )
 
 
 def _are_days(cells: Sequence[Any], n_odd: int) -> bool:

@@ -175,7 +175,7 @@ def date_of(cell: Cell, options: Options) -> datetime | None:
         return None
     form = options.get("format", ISO)
     if not isinstance(cell, str) and "%" not in form:
-        found = moment_at((number_of(cell, options) or 0.0) * EPOCHS.get(form, 1.0))
+        found = moment_at(number_of(cell, options) or 0.0, form if form in EPOCHS else "epoch")
     else:
         text = cell if isinstance(cell, str) else category_of(cell, options)
         read = reader_of(form, options.get("language", ENGLISH))

@@ -12,7 +12,11 @@ from importlib.resources import files
 from itertools import chain
 
 ENGLISH = "en"
-HALVES = {"am": 0, "a.m": 0, "pm": 1, "p.m": 1}
+HALVES = {"am": 0, "a.m": 0, "a. m": 0, "pm": 1, "p.m": 1, "p. m": 1}
+OTHER_MONTHS: Mapping[str, Mapping[str, int]] = {
+    "de": {"jänner": 0, "jän": 0, "feber": 1, "mrz": 2},
+}
+"""The numbers of months by names that the CLDR lacks: those of Austria and of databases."""
 SHORTEST_CUT = 3  # letters of the name of a month
 
 
@@ -65,7 +69,7 @@ def language_of(code: str) -> Language:
     shared = Counter(chain.from_iterable(cuts))
     cut = {name: i for i, names in enumerate(cuts) for name in names if shared[name] == 1}
     return Language(
-        {**cut, **months},
+        {**cut, **months, **OTHER_MONTHS.get(code, {})},
         tuple(chain.from_iterable(names.split("|") for names in stored["days"])),
         HALVES | _numbered(stored["halves"]),
     )

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kesler.data.schema.cells import short
-from kesler.data.schema.dates import EPOCHS, ISO, form_of
+from kesler.data.schema.dates import NAMED, is_format
 from kesler.data.schema.kinds import KINDS, Kind, Options
 from kesler.data.schema.languages import is_language
 from kesler.data.schema.numerals import ANY_DECIMAL, DECIMALS
@@ -214,7 +214,7 @@ _EXPLAINED = (
     f'a text takes "features" (one of {", ".join(TEXT_FEATURES)}), or "ngrams" (0 to 3: the '
     'longest run of words) and "chars" (from, to: the lengths of runs of characters, 1 to 8), a '
     'number "decimal" ("." or ",") and "unit" (what follows it; "g|kg" for several), '
-    'a date "format" ("iso", "epoch", "epoch-ms", or as in strptime, such as "%d/%m/%Y", which any '
+    f'a date "format" (one of {", ".join(NAMED)}, or as in strptime, such as "%d/%m/%Y", which any '
     'time may follow) and "language" (such as "de", of names of months), a vector "length", a '
     'sequence "k" (1 to 32: the length of its runs of letters) and "reverse_complement" (True for '
     "DNA of either strand)"
@@ -224,7 +224,7 @@ _EXPLAINED = (
 def _holds(option: str, value: Any) -> bool:
     """Return whether the value of an option is valid."""
     if option == "format":
-        return isinstance(value, str) and (value in (ISO, *EPOCHS) or form_of(value) is not None)
+        return isinstance(value, str) and is_format(value)
     if option == "language":
         return is_language(value)
     if option == "decimal":
