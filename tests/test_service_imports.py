@@ -279,6 +279,17 @@ def test_bad_rows_are_refused_alone_where_this_is_asked_for(desk, content, place
     assert [each["label"] for each in exported(desk).values()] == ["spam", "work"]
 
 
+@pytest.mark.parametrize("label", ["007", 7, 1.5, True])
+def test_labels_keep_their_types_in_requests_and_files(desk, label):
+    desk.post("/api/models/mail/learn", json={"row": "win cash", "answer": label})
+    report = desk.post(IMPORT, content=json.dumps({"text": "win", "label": label})).json()
+    assert report["learnt"] == 1
+    found = desk.post("/api/models/mail/predict", json={"row": "win"}).json()["label"]
+    assert (found, type(found)) == (label, type(label))
+    for each in exported(desk).values():
+        assert (each["label"], type(each["label"])) == (label, type(label))
+
+
 def test_every_row_is_counted_once(desk):
     content = (
         b"text,label,id\n"

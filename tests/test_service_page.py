@@ -288,7 +288,12 @@ def test_files_are_dropped_and_chosen(opened, server, tmp_path):
     file.write_text("text,label\nbroken\n")
     page.locator("#file").set_input_files(file)
     page.wait_for_selector("#message.failed")
-    assert "the file, line 2: it has 1 fields" in page.locator("#message").inner_text()
+    assert "line 2 of the file: it has 1 fields" in page.locator("#message").inner_text()
+    file.write_text("text,label\nbroken\nteam dinner,\n")
+    page.locator("#skip-bad").check()
+    page.locator("#file").set_input_files(file)
+    expect(page.locator(".item")).to_have_count(3)
+    assert "1 refused (line 2 of the file: it has 1 fields" in page.locator("#message").inner_text()
     with page.expect_download() as download:
         page.goto(f"{server.url}/models/files/files")
         page.get_by_role("link", name="As CSV").click()

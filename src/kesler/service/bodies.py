@@ -27,9 +27,10 @@ Row = Annotated[
     str | list[int | float] | dict[str, Any],
     Meta(description="a text, a list of numbers, or an object of names and values"),
 ]
-OneOrMore = str | int | float | list[str | int | float]
+OneOrMore = str | int | float | bool | list[str | int | float | bool]
 Label = Annotated[
-    OneOrMore, Meta(description="a class: a text or a number, or a list of these for several")
+    OneOrMore,
+    Meta(description="a class: a text, a number or a truth value, or a list of these for several"),
 ]
 Id = Annotated[str, Meta(description="the id of a row or event", extra_json_schema=_TEXT)]
 OwnId = Annotated[

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 from kesler.errors import KeslerError
 from kesler.service import rows_in, views
 from kesler.service.api import Call, done, forgotten, imported
-from kesler.service.import_options import ImportOptions
+from kesler.service.import_options import OPTIONS, ImportOptions
 from kesler.service.limits import body_of
 from kesler.service.refusals import FORBIDDEN, NOT_VALID, Refusal, refusal_of
 from kesler.service.rows_in import Taught
@@ -83,7 +83,7 @@ async def acted(call: Call) -> str:
     """Do what a form asks for; return a sentence that says what was done."""
     if call.request.query_params.get("do") == "import":
         data = await body_of(call.request, call.settings.max_import, call.settings.patience)
-        return await _imported(call, File(data, call.request.query_params.get("name", "")))
+        return await _imported(call, File(data), call.request.query_params)
     form = await form_of(call)
     action = _ACTIONS.get(form.pop("do", ""))
     if action is None:
@@ -159,11 +159,12 @@ async def _discard(call: Call, form: Mapping[str, str]) -> str:
 
 async def _import(call: Call, form: Mapping[str, str]) -> str:
     lines = form.get("lines", "").encode("utf-8", "surrogatepass")
-    return await _imported(call, File(lines))
+    return await _imported(call, File(lines), form)
 
 
-async def _imported(call: Call, file: File) -> str:
-    report = await imported(call, file, ImportOptions())
+async def _imported(call: Call, file: File, given: Mapping[str, str]) -> str:
+    options = ImportOptions.of({name: given[name] for name in OPTIONS if name in given})
+    report = await imported(call, file, options)
     said = [
         f"{views.counted(report['added'], 'item')} added" if report["added"] else "",
         f"{views.counted(report['learnt'], 'row')} learnt" if report["learnt"] else "",

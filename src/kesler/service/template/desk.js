@@ -74,7 +74,10 @@
   });
 
   const sendFile = (file) => {
-    if (file) send(`${location.pathname}?do=import&name=${encodeURIComponent(file.name)}`, file, "application/octet-stream");
+    if (!file) return;
+    const options = new URLSearchParams({ do: "import", name: file.name });
+    if (find("#skip-bad").checked) options.set("skip_bad", "true");
+    send(`${location.pathname}?${options}`, file, "application/octet-stream");
   };
 
   const ready = () => {
