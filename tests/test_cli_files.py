@@ -1,11 +1,16 @@
 """Files as people hold them, through kesler learn and predict: what is read, and what is said."""
 
 import csv
+import gzip
+import io
 import json
+import sys
+from datetime import date
 
 import pytest
 
-from commands import kesler
+from commands import kesler, refused
+from kesler import load
 
 KINDS = ["low", "mid", "high"]
 
@@ -96,3 +101,137 @@ def test_a_class_with_a_return_is_one_cell(capsys, tmp_path, learn):
     with open(answers, newline="") as file:
         found = [row["label"] for row in csv.DictReader(file)]
     assert len(found) == 90 and {*found} == {f"{kind}\rwater" for kind in KINDS}
+
+
+# ---- rows that do not fit -----------------------------------------------------------------------
+
+
+def test_rows_that_are_refused_for_a_cell_are_skipped(capsys, tmp_path, learn):
+    rows = table()
+    odd = [[*rows[60][:1], "lost", rows[60][2]]]
+    options = "--label", "kind", "--on-mismatch", "raise"
+    plain, mistakes = learn(lines([["text", "x", "kind"], *rows]), *options)
+    text = lines([["text", "x", "kind"], *rows[:70], *odd, *rows[70:]])
+    assert (
+        kesler(capsys, "learn", tmp_path / "rows.csv", "--model", tmp_path / "m2", *options).code
+        == 0
+    )
+    done, n = learn(text, *options, "--skip-bad")
+    assert n == mistakes and columns_of(done) == columns_of(plain) and "90 rows" in done.out
+    assert "skipped 1 of 91 rows" in done.err and f"{rows[60][2]} 1" in done.err
+    assert "line 72: column 'x' holds 'lost'" in done.err
+    done = kesler(capsys, "predict", tmp_path / "rows.csv", "--model", tmp_path / "m", "--skip-bad")
+    assert len(done.lines) == 91 and done.lines.index("") == 70
+    done = kesler(capsys, "learn", tmp_path / "rows.csv", "--model", tmp_path / "m3", *options)
+    assert done.code == 2 and "line 72, column 'x' holds 'lost'" in done.err
+
+
+def test_a_run_with_skipped_rows_goes_on_where_it_stopped(capsys, tmp_path, learn):
+    rows = table(300)
+    rows[80][1] = rows[200][1] = "lost"
+    options = "--label", "kind", "--on-mismatch", "raise", "--skip-bad"
+    done, _ = learn(lines([["text", "x", "kind"], *rows]), *options)
+    assert "skipped 2 of 300 rows" in done.err and load(tmp_path / "m").n_trials_ == 298
+    learn(lines([["text", "x", "kind"], *rows[:150]]), *options)
+    (tmp_path / "rows.csv").write_text(lines([["text", "x", "kind"], *rows]))
+    again = kesler(
+        capsys, "learn", tmp_path / "rows.csv", "--model", tmp_path / "m", "--resume", "--skip-bad"
+    )
+    assert again.code == 0 and load(tmp_path / "m").n_trials_ == 298
+
+
+# ---- the notation of the file to predict --------------------------------------------------------
+
+
+def dated(n=90):
+    """Rows of a date, an amount and a kind that the amount tells."""
+    return [
+        [date(2024, 1 + i % 12, 1 + i % 28), i * 7919 % 9000 + 0.25, KINDS[i * 7919 % 9000 // 3000]]
+        for i in range(n)
+    ]
+
+
+def german(amount):
+    return f"{amount:,.2f}".translate(str.maketrans(",.", ".,"))
+
+
+def test_predict_reads_the_notation_of_its_own_file(capsys, tmp_path, learn):
+    learn(
+        lines([["day", "sum", "kind"], *([str(d), str(s), k] for d, s, k in dated())]),
+        "--label",
+        "kind",
+    )
+    plain = tmp_path / "plain.csv"
+    plain.write_text("day,sum\n" + "".join(f"{d},{s}\n" for d, s, _ in dated()))
+    command = "predict", tmp_path / "new.csv", "--model", tmp_path / "m"
+    expected = kesler(capsys, "predict", plain, "--model", tmp_path / "m")
+    assert expected.err == ""
+    (tmp_path / "new.csv").write_text(
+        "day;sum\n" + "".join(f"{d:%d.%m.%Y};{german(s)}\n" for d, s, _ in dated())
+    )
+    found = kesler(capsys, *command)
+    assert found.lines == expected.lines
+    assert "'day' is read as a date in the form %d.%m.%Y" in found.err
+    assert "'sum' is read as a number with the decimal sign ','" in found.err
+    assert "--decimal . or --decimal ," in found.err and "--category" not in found.err
+    named = kesler(capsys, *command, "--decimal", ",", "--date", "day:%d.%m.%Y")
+    assert (named.lines, named.err) == (expected.lines, "")
+    wrong = kesler(capsys, *command, "--decimal", ".")
+    assert "column 'sum': 90 of 90 cells were no numbers" in wrong.err and "--decimal" in wrong.err
+    assert "--on-mismatch" not in wrong.err and "--category" not in wrong.err
+    refused(kesler(capsys, *command, "--number", "day"), "'day' is given as a number", "as a date")
+
+
+def test_predict_keeps_what_the_model_learnt_where_cells_tell_nothing(capsys, tmp_path, learn):
+    learn(
+        lines([["day", "sum", "kind"], *([str(d), german(s), k] for d, s, k in dated())], ";"),
+        "--label",
+        "kind",
+    )
+    new = tmp_path / "new.csv"
+    for amounts, answer in ((["4,071", "8,5"], "low"), (["4,071", "8,500.25"], "mid")):
+        new.write_text("day;sum\n" + "".join(f"2024-05-01;{each}\n" for each in amounts))
+        done = kesler(capsys, "predict", new, "--model", tmp_path / "m")
+        assert done.lines[0] == answer, done
+        assert ("is read as a number, which" in done.err) is (answer == "mid")
+
+
+def test_a_column_that_a_file_lacks_is_named(capsys, tmp_path, learn):
+    learn(lines([["text", "x", "kind"], *table()]), "--label", "kind")
+    new = tmp_path / "new.csv"
+    new.write_text("x\n3\n")
+    done = kesler(capsys, "predict", new, "--model", tmp_path / "m")
+    assert len(done.lines) == 1 and "lacks 'text', which the model learnt" in done.err
+
+
+# ---- standard input -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize("form", ["texts", "dates", "preamble", "json", "json array"])
+def test_standard_input_is_learnt_as_a_file(capsys, tmp_path, monkeypatch, form, packed):
+    rows = table(2000) if form == "texts" else dated(2000)
+    text = lines([["a", "b", "label"], *([*map(str, row)] for row in rows)])
+    if form == "preamble":
+        text = "Owner,Meier\n\n" + text
+    if form.startswith("json"):
+        records = [{"a": row[1], "b": row[0].day, "label": row[2]} for row in rows]
+        text = (
+            json.dumps(records, indent=1)
+            if form == "json array"
+            else "\n".join(map(json.dumps, records))
+        )
+    path = tmp_path / ("rows.json" if form.startswith("json") else "rows.csv")
+    path.write_text(text)
+    models = tmp_path / "file", tmp_path / "pipe"
+    assert kesler(capsys, "learn", path, "--label", "label", "--model", models[0]).code == 0
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed(text.encode()))))
+    done = kesler(capsys, "learn", "-", "--label", "label", "--model", models[1])
+    assert done.code == 0 and "2,000 rows" in done.out and str(tmp_path) not in done.err
+    file, pipe = map(load, models)
+    assert pipe.n_mistakes_ == file.n_mistakes_ and pipe.schema_ == file.schema_ is not None
+
+
+def test_nothing_on_standard_input_is_a_sentence(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    refused(kesler(capsys, "learn", "-", "--model", tmp_path / "m"), "standard input holds no rows")

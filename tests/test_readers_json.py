@@ -5,6 +5,7 @@ import random
 import tracemalloc
 import warnings
 
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -282,3 +283,28 @@ def test_values_of_json_are_called_by_their_names(tmp_path, text, what):
     path = write(tmp_path, "rows.jsonl", f'{{"label": "a"}}\n{text}\n')
     with pytest.raises(KeslerError, match=f"line 2: it is {what} of JSON, not an object"):
         read(path)
+
+
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+@pytest.mark.parametrize("kind", ["abc", "123"])
+def test_columns_of_a_frame_are_named(tmp_path, suffix, kind):
+    frame = pandas.DataFrame({"x": [1, 2, 3], "label": [*kind]})
+    path = tmp_path / f"rows.{suffix}"
+    frame.to_json(path)
+    with pytest.raises(KeslerError, match=r'holds columns, not rows.*orient="records"'):
+        read(path)
+    frame.to_json(path, orient="records")
+    assert [label for label, _ in read(path)] == [*kind]
+
+
+def test_objects_within_rows_are_no_columns_of_a_frame(tmp_path):
+    rows = [{"label": {"a": 0.0, "b": 1.0}, "x": {"a": 1, "b": i}} for i in range(3)]
+    path = write(tmp_path, "rows.jsonl", "\n".join(map(json.dumps, rows)))
+    assert [label for label, _ in read(path)] == [{"a": 0.0, "b": 1.0}] * 3
+
+
+def test_a_first_line_that_is_cut_short_changes_no_layout(tmp_path):
+    rows = [json.dumps(row) for row in ROWS]
+    path = write(tmp_path, "rows.jsonl", "\n".join(['{"label": ', *rows, "[]", "7", *rows]))
+    stream = open_stream(path, skip_bad=True)
+    assert sum(map(len, stream)) == 2 * len(ROWS) and stream.n_bad == 3

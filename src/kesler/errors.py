@@ -18,6 +18,28 @@ class KeslerError(ValueError):
     """
 
 
+class MismatchError(KeslerError):
+    """A cell that its column cannot hold.
+
+    Parameters
+    ----------
+    sentence : str
+        What was wrong, where, and what to do.
+    said : str
+        What was wrong.
+    row : int
+        The number of its row in the table, from 0.
+    """
+
+    def __init__(self, sentence: str, said: str, row: int) -> None:
+        super().__init__(sentence, said, row)
+        self.said = said
+        self.row = row
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class MismatchWarning(UserWarning):
     """A cell that its column cannot hold counts as missing."""
 

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for each in (MismatchWarning, ReadingWarning):
             warnings.simplefilter("default", each)
         warnings.showwarning = lambda message, *_, **__: print(
-            f"kesler: {spoken(str(message))}", file=sys.stderr
+            f"kesler: {_option_of(options, spoken(str(message)))}", file=sys.stderr
         )
         return _run(options)
 
@@ -89,6 +89,14 @@ def _run(options: Namespace) -> int:
         )
     except KeyboardInterrupt as stop:
         return _stopped(str(stop) or "stopped", 130)
+
+
+def _option_of(options: Namespace, sentence: str) -> str:
+    """Return a warning without advice to give an option that only commands of learning have."""
+    return sentence if hasattr(options, "on_mismatch") else _ON_MISMATCH.sub("", sentence)
+
+
+_ON_MISMATCH = re.compile(r"; --on-mismatch [^;]*$")
 
 
 def _exit_code(options: Namespace) -> int:

@@ -159,8 +159,8 @@ def _reading(command: ArgumentParser) -> None:
         action="store_true",
         help="learn from all columns of a table, or fields of JSON, each by its kind: text, "
         "category, number, date, list of tags or of numbers; other kinds are inferred from the "
-        "first 50 rows, and nearly unique identifiers are ignored (default for a file, not "
-        "standard input, whose first rows hold a text, a date, a list or an identifier)",
+        "first 50 rows, and nearly unique identifiers are ignored (default for rows of which the "
+        "first hold a text, a date, a list or an identifier)",
     )
     for kind, what in (
         ("number", "numbers, such as 3.5, 1,200 or 7.85M"),

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sys
+import warnings
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +28,7 @@ from kesler.datasets.dataset import RecordDataset
 from kesler.datasets.loaders import load
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, Line
+from kesler.readers.compression import STANDARD_INPUT, Begun
 from kesler.readers.lines import Lines
 from kesler.readers.opening import PREFIX, format_of, has_columns, open_stream, split_query
 from kesler.readers.reader import parse_number
@@ -32,6 +38,8 @@ if TYPE_CHECKING:
     from kesler.bounds.mistakes import MistakeBound
 
 
+LINES_AHEAD, MOST_AHEAD = 1024, 1 << 20
+"""Lines and bytes of standard input by which its reading is found."""
 READING = (
     *("format", "label", "text", "encoding", "delimiter", "quote", "escape", "skip_lines"),
     *("sheet", "sql", "labels"),
@@ -67,6 +75,10 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     categories or numbers with gaps, or if JSON holds the same numbers in each row. Columns of texts
     are a table, unless JSON has one of long texts.
     """
+    if options.input == STANDARD_INPUT:
+        with start_of_standard_input() as path, suppress(KeslerError):  # raised again with its name
+            return reading_of_new(of_source(options, path))
+        return reading(options)
     found = reading(options)
     if "as_table" in found:
         return found
@@ -85,6 +97,25 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     needs_kinds = any(_is_not_one_hot(column, rows.columns[column.name]) for column in schema)
     is_table = needs_kinds or _is_measured(schema, rows, of_json=_is_json(options))
     return {**found, "as_table": True} if is_table else found
+
+
+@contextmanager
+def start_of_standard_input() -> Iterator[str]:
+    """Write the first lines of standard input, which remain to be read, to a file for a while."""
+    piped: Any = cast(io.TextIOWrapper, sys.stdin).detach()
+    start = bytearray()
+    while len(start) < MOST_AHEAD and start.count(b"\n") < LINES_AHEAD:
+        piece = piped.read1(MOST_AHEAD)
+        if not piece:
+            break
+        start += piece
+    else:
+        piece = start[start.rfind(b"\n") + 1 :]  # of a row that goes on
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(Begun(piped, bytes(start))))
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "rows")
+        path.write_bytes(start.removesuffix(piece))
+        yield str(path)
 
 
 def _is_of_long_texts(options: Namespace, how: dict[str, Any]) -> bool:
@@ -167,7 +198,9 @@ def _first_rows(options: Namespace, how: dict[str, Any]) -> Any:
         return None
     given = {**how, "as_table": True, "block_rows": N_ROWS}
     try:
-        first = next(iter(open_stream(options.input, skip_bad=True, **given)), None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what is said when the rows are learnt
+            first = next(iter(open_stream(options.input, skip_bad=True, **given)), None)
     except KeslerError:  # raised again when the rows are learnt, with their numbers
         return None
     return None if first is None else first.rows

@@ -12,7 +12,7 @@ from typing import Any
 
 from kesler.cli import files, table
 from kesler.cli.methods import Progress, begun, resumed
-from kesler.cli.model_input import known_by, of_texts
+from kesler.cli.model_input import known_by, of_texts, without_misfits
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison
 from kesler.learner.combinations import require_epochs
@@ -28,7 +28,7 @@ def run(options: Namespace) -> None:
     files.require_writable(options.json)
     model, progress = resumed(options) if options.resume else begun(options)
     stream, blocks = _opened(options, model, progress)
-    session = Session(model, progress, options.model, options.checkpoint)
+    session = Session(model, progress, stream, options)
     try:
         first = next(blocks, None)
         if first is not None:
@@ -143,19 +143,20 @@ class Session:
         The model.
     progress : Progress
         Its progress in INPUT.
-    path : str
-        The model file.
-    every : int or None
-        Number of rows between checkpoints; None means no checkpoints.
+    stream : Stream
+        INPUT, whose rows with cells that do not fit are left out where bad rows are skipped.
+    options : Namespace
+        The model file, and the number of rows between checkpoints; None means no checkpoints.
     """
 
     def __init__(
-        self, model: OnlineClassifier, progress: Progress, path: str, every: int | None
+        self, model: OnlineClassifier, progress: Progress, stream: Stream, options: Namespace
     ) -> None:
         self.model = model
         self._progress = progress
-        self._path = path
-        self._every = every or sys.maxsize
+        self._stream = stream
+        self._path: str = options.model
+        self._every: int = options.checkpoint or sys.maxsize
         self._n_saved = 0
 
     def learning_all(
@@ -174,7 +175,9 @@ class Session:
             start = 0
             while start < len(block):
                 piece = block[start : start + self._every - self._progress.n_rows % self._every]
-                yield piece
+                fitting = without_misfits(self.model, piece, self._stream, learn=True)
+                if len(fitting):
+                    yield fitting
                 # The consumer asks for more after it has learnt the piece.
                 start += len(piece)
                 self._advance(len(piece))

@@ -10,13 +10,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kesler.cli import spoken
 from kesler.cli.files import can_be_read_again, open_input, reading
+from kesler.cli.kinds import columns
 from kesler.cli.methods import progress_of
 from kesler.data.rows import Rows
 from kesler.data.schema.schema import NOT_LEARNT
+from kesler.errors import MismatchError
 from kesler.online.classifier import OnlineClassifier
 from kesler.readers.opening import has_columns
+from kesler.readers.reader import BadRow
 from kesler.readers.records import listed
 from kesler.readers.stream import Block, Stream
 
@@ -37,8 +39,12 @@ def known_by(model: OnlineClassifier) -> dict[str, Any]:
 def report_misfits(model: OnlineClassifier) -> None:
     """Say on standard error which cells of the rows that were scored did not fit their columns."""
     scored = model._input.columns.scored
-    for sentence in [] if scored is None else scored.misfits:
-        print(f"kesler: {spoken(sentence)}", file=sys.stderr)
+    for column in scored or ():
+        if column.n_misfits:
+            advice = ADVICE.get(column.kind, "").format(name=column.name)
+            how = f"; if they are, say how they are written: {advice}" if advice else ""
+            misfits = f"column {column.name!r}: {column.counted_misfits}"
+            print(f"kesler: {misfits}{how if column.is_wrong else ''}", file=sys.stderr)
 
 
 def opened_for(
@@ -74,11 +80,30 @@ def blocks_for(model: OnlineClassifier, stream: Stream, options: Namespace) -> I
     for i, block in enumerate(stream):
         found = block
         if renamed and not isinstance(block.rows, Rows):
-            columns = {renamed.get(name, name): each for name, each in block.rows.columns.items()}
-            found = replace(block, rows=replace(block.rows, columns=columns))
+            cells = {renamed.get(name, name): each for name, each in block.rows.columns.items()}
+            found = replace(block, rows=replace(block.rows, columns=cells))
         if i == 0:
             _tell_unknown(model, found, stream.source)
-        yield found
+            _read_as_written(model, found, options)
+        found = without_misfits(model, found, stream, learn=False)
+        if len(found):
+            yield found
+
+
+def without_misfits(model: OnlineClassifier, block: Block, stream: Stream, *, learn: bool) -> Block:
+    """Return the rows of a block whose cells fit, if others are errors and bad rows are skipped."""
+    if not stream.skip_bad or model.on_mismatch != "raise" or isinstance(block.rows, Rows):
+        return block
+    while len(block):
+        try:
+            model._input.columns.require_fit(model, block.rows, learn=learn)
+            break
+        except MismatchError as error:
+            places: Any = block.rows.places
+            fault = BadRow(error.said, block.labels[error.row])
+            stream.refuse(f"{places.unit} {places.numbers[error.row]}", fault)
+            block = block.without(error.row)
+    return block
 
 
 def _renamed(model: OnlineClassifier, options: Namespace) -> Mapping[str, str]:
@@ -100,12 +125,41 @@ def _tell_unknown(model: OnlineClassifier, block: Block, source: str) -> None:
         return
     names = [each.name for each in model.schema_ or () if each.kind not in NOT_LEARNT]
     missing = [name for name in names if name not in block.rows.columns]
-    if missing and (len(block) >= ENOUGH_ROWS or len(missing) == len(names)):
+    if missing:
         print(
             f"kesler: {source} lacks {listed(missing)}, which the model learnt: their cells count "
             f"as missing (it has {listed(block.rows.columns)})",
             file=sys.stderr,
         )
+
+
+def _read_as_written(model: OnlineClassifier, block: Block, options: Namespace) -> None:
+    """Read numbers and dates as INPUT writes them, and say so where its cells alone show it."""
+    reader = model._input.columns
+    if isinstance(block.rows, Rows) or reader.state is None:
+        return
+    from kesler.data.schema.other_files import as_written
+    from kesler.data.schema.reading import held_by
+    from kesler.data.schema.schema import OTHERS, given_columns
+
+    schema, given = reader.state.schema, given_columns(columns(options) or {})
+    found = as_written(schema, block.rows.columns, given)
+    reader.score_as(found)
+    for before, after in zip(schema, found, strict=True):
+        if before.options != after.options and after.name not in given and OTHERS not in given:
+            print(
+                f"kesler: column {after.name!r} is read as {held_by(after)}, which its first "
+                f"{len(block):,} cells show; the model learnt {held_by(before)}: if that is wrong, "
+                f"name it with {ADVICE[after.kind].format(name=after.name)}",
+                file=sys.stderr,
+            )
+
+
+ADVICE = {
+    "number": "--decimal . or --decimal ,",
+    "date": "--date {name}:FORMAT, such as {name}:%d.%m.%Y",
+}
+"""How the notation of the cells of INPUT is named, by the kinds of their columns."""
 
 
 def _is_unknown(model: OnlineClassifier, block: Block) -> bool:

@@ -565,6 +565,21 @@ class ColumnReader:
         self.scored = after if count else None
         return found
 
+    def require_fit(self, model: Model, table: Table, *, learn: bool) -> None:
+        """Raise MismatchError if a cell of rows to learn or score does not fit its column."""
+        from kesler.data.schema import values
+        from kesler.data.schema.inference import N_ROWS, infer
+
+        given, choice, state = given_columns(model), on_mismatch(model), self.state
+        is_open = state is None or (learn and state.kept is not None)
+        table = values.usable(table, given, choice)
+        schema = infer(table[:N_ROWS].columns, given) if is_open else self.known.schema
+        values.parse(table, schema, given, choice, learn=learn, count=False)
+
+    def score_as(self, schema: Schema) -> None:
+        """Read the rows that are scored from now on by this schema, and count their cells."""
+        self.scored = schema.uncounted()
+
     def count_scored(self) -> None:
         """Count the cells of rows that are scored from now on, in `scored`."""
         self.scored = None if self.state is None else self.state.schema.uncounted()

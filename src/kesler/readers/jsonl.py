@@ -47,6 +47,11 @@ def example_of(fields: Fields, records: Records) -> Callable[[dict[str, Any]], E
     is_inner = any("." in name for name in (label, fields.id or "", *fields.text))
 
     def example(record: dict[str, Any]) -> Example:
+        if _holds_columns(record, label):
+            raise BadRow(
+                "it holds columns, not rows, as pandas writes them by default: write rows, with "
+                'to_json(..., orient="records")'
+            )
         if is_inner:
             record = with_inner(record)
         if fields.require_labels and label not in record:
@@ -55,6 +60,18 @@ def example_of(fields: Fields, records: Records) -> Callable[[dict[str, Any]], E
         return records.example(record)
 
     return example
+
+
+def _holds_columns(record: dict[str, Any], label: str) -> bool:
+    """Return whether the fields of an object are columns of a frame, by the same names of rows."""
+    columns = [*record.values()]
+    if len(columns) < 2 or not all(isinstance(each, dict) for each in columns):
+        return False
+    rows = columns[0].keys()
+    if not rows or any(each.keys() != rows for each in columns):
+        return False
+    has_text = any(isinstance(cell, str) for each in columns for cell in each.values())
+    return has_text or (label in record and [*rows] == [*map(str, range(len(rows)))])
 
 
 def _hint(record: dict[str, Any], source: str) -> str:

@@ -185,14 +185,29 @@ def format_of(source: str, lines: Lines) -> str:
     first = first or lines.first()
     require_no_other(source_name(source), lines.seen)
     found = _formats_of_line(first, source_name(source))
-    is_free = is_misnamed or not named
-    of_line = [*(name for name in found if is_free or name in named), *named]
+    if len(named) > 1:
+        return _told_apart(named, found, first, lines)
+    of_line = [*found, *named]
     if not of_line:
         raise KeslerError(
             f"neither its name nor its first line tells the format of {source_name(source)}: "
             f"give format=... one of {', '.join(READERS)}"
         )
     return of_line[0]
+
+
+def _told_apart(named: list[str], found: list[str], first: bytes, lines: Lines) -> str:
+    """Return which of the formats of one suffix a source has.
+
+    If its first line is not the whole row that the first of them begins with, but may be one cut
+    short, the second line decides.
+    """
+    is_layout = first.startswith(b"[") or first.endswith(b",")
+    begins = READERS[named[0]].begins
+    if named[0] not in found and not is_layout and begins is not None:
+        second = lines.first().decode(errors="replace").strip()
+        return named[0] if begins(second) else named[-1]
+    return next((name for name in found if name in named), named[0])
 
 
 def _is_text(start: bytes) -> bool:

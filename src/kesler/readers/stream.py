@@ -354,6 +354,14 @@ class Block:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def without(self, row: int) -> Block:
+        """Return the block without one of its rows."""
+        kept = np.delete(np.arange(len(self)), row)
+        weights = None if self.weights is None else self.weights[kept]
+        origins = None if self.origins is None else [self.origins[i] for i in kept.tolist()]
+        labels = [self.labels[i] for i in kept.tolist()]
+        return Block(self.rows.take(kept), labels, weights, origins)
+
     def __getitem__(self, part: slice) -> Block:
         """Return a slice of the block, as views."""
         weights = None if self.weights is None else self.weights[part]
@@ -397,6 +405,8 @@ class Stream(Iterator[Block]):
         The names of the features; None if they are positions.
     source : str
         The name of the source in messages.
+    skip_bad : bool
+        As given.
 
     Raises
     ------
@@ -418,6 +428,7 @@ class Stream(Iterator[Block]):
         share: Callable[[], float],
     ) -> None:
         self.source = source
+        self.skip_bad = skip_bad
         self.share = share
         self.vocabulary: Vocabulary | None = reader.vocabulary
         self.n_rows = 0
@@ -441,6 +452,11 @@ class Stream(Iterator[Block]):
         self._tell_unlabelled()
         self._tell_misfits()
         raise StopIteration
+
+    def refuse(self, place: str, fault: BadRow) -> None:
+        """Count a row of a block as a bad one."""
+        self.n_rows -= 1
+        self.losses.add_bad(place, fault)
 
     def _tell_unlabelled(self) -> None:
         n_rows = self.losses.n_unlabelled

@@ -10,7 +10,7 @@ from warnings import warn
 from kesler.data.schema.cells import UnfitError, short
 from kesler.data.schema.durations import CLOCK
 from kesler.data.schema.schema import Column, Reading
-from kesler.errors import KeslerError, MismatchWarning
+from kesler.errors import MismatchError, MismatchWarning
 
 TEXTS = {str, type(None)}
 PIECE = 256  # cells that are tried in another reading at a time
@@ -68,9 +68,9 @@ class ColumnReader:
         """Raise an error for the first cell that does not fit, or warn of the first of all."""
         if odd:
             row, what = next(iter(odd.items()))
-            said = self.place(start + row), column.name, _held_by(column), what
+            said = self.place(start + row), column.name, held_by(column), what
             if self.on_mismatch == "raise":
-                raise mismatch(*said)
+                raise mismatch(*said, start + row)
             if not column.n_misfits:
                 warn_of(*said)
 
@@ -81,7 +81,7 @@ class ColumnReader:
             cells = f"{n:,} cell before was" if n == 1 else f"{n:,} cells before were"
             warn(
                 f"{place}, column {column.name!r} holds {short(cell)}, so that it "
-                f"holds {_held_by(after)}, not {_held_by(column)}: from here on it is read so, and "
+                f"holds {held_by(after)}, not {held_by(column)}: from here on it is read so, and "
                 f"{cells} learnt as another value; to learn all cells so, name it: {after.remedy}",
                 MismatchWarning,
                 stacklevel=2,
@@ -181,7 +181,7 @@ def _without_settled_example(column: Column) -> Column:
     return column if is_open else replace(column, example="")
 
 
-def _held_by(column: Column) -> str:
+def held_by(column: Column) -> str:
     """Return what a column holds, in words."""
     what = column.parser.what
     if column.options.get("format"):
@@ -215,10 +215,13 @@ def warn_of_later(name: str, what: str) -> None:
     )
 
 
-def mismatch(place: str, name: str, what: str, found: str) -> KeslerError:
+def mismatch(place: str, name: str, what: str, found: str, row: int) -> MismatchError:
     """Return the error for a cell that its column cannot hold."""
-    return KeslerError(
-        f"{place}, column {name!r} holds {found}, but the column holds {what} in each row: "
-        'correct the cell, set on_mismatch="missing" so that such cells count as missing, or name '
-        f'another kind with columns={{{name!r}: "category"}} or columns={{{name!r}: "ignore"}}'
+    said = f"column {name!r} holds {found}, but the column holds {what} in each row"
+    return MismatchError(
+        f'{place}, {said}: correct the cell, set on_mismatch="missing" so that such cells count as '
+        f'missing, or name another kind with columns={{{name!r}: "category"}} or '
+        f'columns={{{name!r}: "ignore"}}',
+        said,
+        row,
     )

@@ -92,7 +92,7 @@ def usable(table: Table, given: Mapping[str, Column], on_mismatch: str) -> Table
         ignored = named is not None and named.kind in NOT_LEARNT
         what = "a text, a number, a date or a list of texts or numbers"
         if on_mismatch == "raise" and not ignored:
-            raise mismatch(table.place(row), name, what, cells[row].what)
+            raise mismatch(table.place(row), name, what, cells[row].what, row)
         if not ignored and not table.first_row:
             warn_of(table.place(row), name, what, cells[row].what)
         elif not ignored:
