@@ -353,6 +353,12 @@ NUMBERS: dict[str, Callable[[float], str]] = {
     "1.234,56 €": lambda x: f"{number(x, '.', ',')} €",
     "12.3 %": lambda x: f"{x:.1f} %",
     "12.30 kg": lambda x: f"{x:.2f} kg",
+    "300 g beside 2.50 kg": lambda x: f"{x:.2f} kg" if abs(x) >= 20 else f"{1000 * x:.0f} g",
+    "1.234,56€": lambda x: f"{number(x, '.', ',')}€",
+    "$ (1,234.56) below zero": lambda x: f"$ ({number(-x, ',')})" if x < 0 else f"$ {number(x)}",
+    "1,50 Tsd. €": lambda x: f"{x / 1000:.5f} Tsd. €".replace(".", ",", 1),
+    '="1234.56" of Excel': lambda x: f'="{number(x)}"',
+    "ca. 1234.56": lambda x: f"ca. {number(x)}",
 }
 DAYS: dict[str, Callable[[datetime], str]] = {
     "31.12.2025": lambda day: f"{day:%d.%m.%Y}",
@@ -368,8 +374,29 @@ DAYS: dict[str, Callable[[datetime], str]] = {
     ),
     "2025-W53-3 (ISO weeks)": lambda day: "{}-W{:02}-{}".format(*day.isocalendar()),
     "31 Dec 2025": lambda day: f"{day:%d %b %Y}",
+    "20251231T235959Z": lambda day: f"{day:%Y%m%dT%H%M%SZ}",
+    "2025:12:31 23:59:59 (EXIF)": lambda day: f"{day:%Y:%m:%d %H:%M:%S}",
+    "[31/Dec/2025:23:59:59 +0100] (Apache)": lambda day: f"[{day:%d/%b/%Y:%H:%M:%S} +0100]",
+    "23:59, 31.12.2025": lambda day: f"{day:%H:%M, %d.%m.%Y}",
+    "31.12.2025 beside 2025-12-31": lambda day: f"{day:%d.%m.%Y}" if day.day % 2 else f"{day:%F}",
 }
-GAPS = ("", "NA", "N/A", "n/a", "#N/A", "NULL", "None", "nan", "-", "?", ".", "--")
+GAPS = (
+    "",
+    "NA",
+    "N/A",
+    "n/a",
+    "#N/A",
+    "NULL",
+    "None",
+    "nan",
+    "-",
+    "?",
+    ".",
+    "--",
+    "k.A.",
+    "#REF!",
+    "\\N",
+)
 DIALECTS: dict[str, dict[str, Any]] = {
     "comma": {},
     "semicolon": {"delimiter": ";"},

@@ -81,7 +81,7 @@ def numbers_of(texts: list[str], options: Options) -> list[float] | None:
     if "unit" in options:
         return None
     found = amounts(texts, options.get("decimal", "."))
-    return found and floats_of(found, options)
+    return found if found is not None and max(map(abs, found)) <= LARGEST else None
 
 
 def floats_of(numbers: list[Any], options: Options) -> list[float] | None:
