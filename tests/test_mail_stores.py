@@ -7,7 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import warnings
+import zipfile
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +25,7 @@ from kesler.cli import main
 from kesler.errors import KeslerError, ReadingWarning
 from kesler.readers import open_stream
 from kesler.readers.mail.mbox import starts
-from kesler.readers.mail.outlook import OF_ARCHIVE, OF_MESSAGE, as_sent
+from kesler.readers.mail.outlook import ARCHIVES, OF_MESSAGE, as_sent
 from kesler.readers.reader import BadRow
 from outlook import (
     BODY,
@@ -242,9 +244,15 @@ def test_files_of_outlook_that_cannot_be_read_are_refused_with_what_to_do(tmp_pa
         path = write(tmp_path, "plan.msg", broken)
         with pytest.raises(KeslerError, match=r"plan\.msg: it cannot be read as a message of"):
             read(path, require_labels=False)
-    archive = write(tmp_path, "plan.pst", OF_ARCHIVE + bytes(2000))
-    with pytest.raises(KeslerError, match=r"plan\.pst: it is an archive of Outlook: export its"):
-        read(archive, require_labels=False, format="mail")
+    ways = ("an archive of Outlook: exp", "a folder of Outlook Ex")
+    for begin, what in zip(ARCHIVES, ways, strict=True):
+        archive = tmp_path / "old" / "plan.pst"
+        archive.parent.mkdir(exist_ok=True)
+        archive.write_bytes(begin + bytes(2000))
+        for each in (archive, archive.parent):
+            with pytest.raises(KeslerError, match=rf"plan\.pst: it is {what}"):
+                read(each, require_labels=False, format="mail")
+    path = write(tmp_path, "plan.msg", broken)
     monkeypatch.setattr("kesler.readers.mail.outlook.find_spec", lambda name: None)
     with pytest.raises(KeslerError, match=r"plan\.msg: .*'kesler\[outlook\]', or save it as .eml"):
         read(path, require_labels=False)
@@ -273,6 +281,31 @@ def test_any_bytes_are_messages_without_loss(content):
 def test_a_compressed_mbox_is_read(tmp_path):
     path = write(tmp_path, "team.mbox.gz", gzip.compress(mbox("one", "two")))
     assert [label for label, _ in read(path)] == ["team", "team"]
+
+
+@pytest.mark.parametrize("packing", ["gz", "bz2", "xz"])
+def test_an_archive_of_tar_is_refused_with_what_to_do(tmp_path, packing):
+    write(tmp_path, "a.eml", bytes(message("a")))
+    packed = tmp_path / f"mail.tar.{packing}"
+    with tarfile.open(packed, f"w:{packing}") as archive:
+        archive.add(tmp_path / "a.eml", "a.eml")
+    with pytest.raises(KeslerError, match=r"is an archive of tar: unpack it with tar -xf"):
+        read(packed)
+
+
+def test_an_archive_of_outlook_for_mac_is_refused_with_what_to_do(tmp_path):
+    with zipfile.ZipFile(tmp_path / "mail.olm", "w") as archive:
+        archive.writestr("Accounts/a/com.microsoft.__Messages/Inbox/message_1.xml", "<emails/>")
+    with pytest.raises(KeslerError, match=r"mail\.olm is an archive of Outlook for Mac: export"):
+        read(tmp_path / "mail.olm")
+
+
+def test_a_message_by_itself_is_refused_with_what_to_do(tmp_path, capsys):
+    path = write(tmp_path, "one.eml", bytes(message("a")))
+    assert main(["learn", str(path), "--model", str(tmp_path / "a.kesler")]) == 2
+    said = capsys.readouterr().err
+    assert "in no folder, whose name is its class: put it into a directory" in said
+    assert "--label" not in said
 
 
 def labelled(*labels):

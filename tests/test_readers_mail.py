@@ -300,6 +300,11 @@ def test_a_message_may_be_in_utf16(tmp_path, encoding):
             b"A: \nContent-Type: text/html\n\n<li>so<li>up<br>on<span x=y>c</span>e",
             {"so", "up", "once"},
         ),
+        (
+            b'A: \nContent-Type: text/plain; charset="\0"\n'
+            b"Content-Transfer-Encoding: base64\n\nc291cA==\xff",
+            {"soup"},
+        ),
         (b"Subject : soup\nContent-Type : text/html\n\n<br>one", {"soup", "one"}),
         (
             b"soup of day\nSubject: one\nX-Folder: secret\n\ntwo",

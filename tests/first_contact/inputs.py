@@ -483,6 +483,8 @@ INPUTS: list[Input] = [
     Input("Vowpal Wabbit", "words", vw_text, ".vw", list, ()),
     Input("mail", "mbox files", mboxes, "", list, ()),
     Input("mail", "mbox files with line ends CR LF", partial(mboxes, ends=b"\r\n"), "", list, ()),
+    Input("mail", "mbox files with line ends CR", partial(mboxes, ends=b"\r"), "", list, ()),
+    Input("mail", "KMail", partial(mboxes, name=".Work.directory/{}"), "", list, ()),
     Input("mail", "Thunderbird", partial(mboxes, name="Work.sbd/{}"), "", list, ()),
     Input("mail", "Apple Mail",
           partial(single, name="{}.mbox/9F/Messages/{}.emlx", form=of_apple), "", list, ()),

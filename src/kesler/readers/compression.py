@@ -36,6 +36,12 @@ WORKBOOKS = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}
 """Files in archives that are workbooks of Excel or LibreOffice."""
 
 
+OF_OUTLOOK = "com.microsoft.__Messages"
+"""A directory in archives of Outlook for Mac (.olm)."""
+TAR, AT_TAR = b"ustar", 257
+"""What stands in archives of tar, and where."""
+
+
 def source_name(source: str) -> str:
     """Return the name of a source in messages."""
     return "standard input" if source == STANDARD_INPUT else source
@@ -103,6 +109,11 @@ def _zip(file: Any, path: Any, stack: ExitStack) -> _Opened:
         archive = stack.enter_context(zipfile.ZipFile(whole))
         if WORKBOOKS.intersection(archive.namelist()):
             raise KeslerError(f"{name} is a workbook, which is read by its path: give one")
+        if any(OF_OUTLOOK in each for each in archive.namelist()):
+            raise KeslerError(
+                f"{name} is an archive of Outlook for Mac: export its folders as .mbox, by "
+                "dragging them to the desktop, and name these"
+            )
         members = [each for each in archive.infolist() if _is_content(each)]
         if len(members) != 1:
             raise KeslerError(
@@ -173,7 +184,16 @@ def unpacked(source: str) -> Iterator[tuple[Any, Callable[[], float]]]:
             file, errors = opener(file, source, stack)
             stack.enter_context(readable(source_name(source), "text", *errors))
             stack.enter_context(file)
+            _refuse_tar(file, source_name(source))
         yield file, lambda: math.nan if opener is _zip else packed.n_bytes
+
+
+def _refuse_tar(file: Any, name: str) -> None:
+    """Raise KeslerError if a compressed file is an archive of tar."""
+    if file.peek(AT_TAR + len(TAR))[AT_TAR:].startswith(TAR):
+        raise KeslerError(
+            f"{name} is an archive of tar: unpack it with tar -xf, and name a file or directory"
+        )
 
 
 def first_bytes(file: Any, known: tuple[bytes, ...]) -> bytes:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kesler.errors import ReadingWarning
+from kesler.errors import KeslerError, ReadingWarning
 from kesler.readers.compression import is_compressed, source_name
 from kesler.readers.features import Names
 from kesler.readers.lines import Lines
@@ -77,9 +77,10 @@ def _copied(
         with copy.open("wb") as file:
             file.writelines(lines.as_they_are())
         found = index(str(copy))
+        if lines.is_piped:
+            found = [place._replace(folder=None) for place in found]
         for place in _labelled(found, source_name(path), require_labels, label_sets):
-            named = place._replace(folder=None) if lines.is_piped else place
-            yield f"at byte {place.offset}", named
+            yield f"at byte {place.offset}", place
 
 
 def _labelled(
@@ -88,6 +89,7 @@ def _labelled(
     """Return the messages to read: to learn, neither deleted ones nor those without a class."""
     if require_labels:
         places = _without_deleted(places, source)
+        _require_folders(places, source)
     found = [(each.labels, each.of_system) for each in places if each.labels is not None]
     if not found:
         return places
@@ -95,6 +97,15 @@ def _labelled(
     if label_sets or not require_labels:
         return places
     return [place for place in places if place.labels is None or place.label is not None]
+
+
+def _require_folders(places: list[Place], source: str) -> None:
+    if places and all(place.folder is None and place.labels is None for place in places):
+        raise KeslerError(
+            f"{source}: there is no label, as a message by itself is in no folder, whose name is "
+            "its class: put it into a directory of that name, such as mail/bills, and give the "
+            "directory above, such as mail"
+        )
 
 
 def _without_deleted(places: list[Place], source: str) -> list[Place]:

@@ -21,7 +21,7 @@ from kesler.readers.mail.charsets import in_utf8
 from kesler.readers.mail.folders import Mailbox, mailboxes
 from kesler.readers.mail.labels import common_in, labels_of, system_of
 from kesler.readers.mail.mbox import END_OF_HEADERS, begins_mbox, holds_mail, starts
-from kesler.readers.mail.outlook import OF_ARCHIVE, OF_MESSAGE, as_sent
+from kesler.readers.mail.outlook import ARCHIVES, OF_MESSAGE, as_sent
 from kesler.readers.reader import BadRow, readable
 
 SMALL = 1 << 16  # bytes; larger files are mapped to memory, which takes longer than reading these
@@ -175,7 +175,7 @@ def _places(mailbox: Mailbox, left_out: list[Path]) -> list[Place]:
 
 
 def _is_of_outlook(content: bytes | mmap) -> bool:
-    return content[: len(OF_MESSAGE)] == OF_MESSAGE or content[: len(OF_ARCHIVE)] == OF_ARCHIVE
+    return content[: len(OF_MESSAGE)].startswith((OF_MESSAGE, *ARCHIVES))
 
 
 def _places_in(mailbox: Mailbox, content: bytes | mmap, timestamp: int) -> Iterator[Place]:

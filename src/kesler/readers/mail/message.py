@@ -10,12 +10,13 @@ from email.errors import HeaderParseError, InvalidBase64LengthDefect
 from email.header import decode_header
 from email.message import Message
 from email.policy import Compat32
+from typing import Any
 
 from kesler.data.texts import presence
 from kesler.readers.mail.charsets import in_utf8, text_of
 from kesler.readers.mail.html import without_tags
 from kesler.readers.mail.mbox import END_OF_HEADERS, KNOWN_AHEAD
-from kesler.readers.mail.outlook import OF_ARCHIVE
+from kesler.readers.mail.outlook import ARCHIVES
 from kesler.readers.reader import BadRow
 
 # Headers that mail programs write when they file a message, which reveal its folder. (The folder
@@ -98,8 +99,9 @@ def message_texts(message: bytes) -> list[str]:
         texts = [*_header_texts(parsed), *_body_texts(parsed)]
     except RecursionError:
         raise BadRow("its parts are nested too deeply") from None
-    if message.startswith(OF_ARCHIVE):
-        raise BadRow("it is an archive of Outlook: export its folders as mbox, or messages as .eml")
+    for begin, what in ARCHIVES.items():
+        if message.startswith(begin):
+            raise BadRow(what)
     if not parsed.keys() and not BEGINS_MBOX.match(message):
         raise BadRow("it begins with no header, so it is no message")
     return texts
@@ -193,10 +195,10 @@ def _payload(part: Message) -> bytes:
         found = ENCODING.search(encoding)
         if found and found[0] != encoding:
             part.replace_header("Content-Transfer-Encoding", found[0])
-        encoded = part.get_payload()
-        is_base64 = found is not None and found[0].lower() == "base64"
-        if is_base64 and isinstance(encoded, str) and PADDED.search(encoded):
-            return _of_padded_texts(encoded)
+        if found and found[0].lower() == "base64":
+            encoded = _parameter(part.get_payload)
+            if isinstance(encoded, str) and PADDED.search(encoded):
+                return _of_padded_texts(encoded)
     payload = part.get_payload(decode=True)
     assert isinstance(payload, bytes)
     if any(isinstance(defect, InvalidBase64LengthDefect) for defect in part.defects):
@@ -213,7 +215,7 @@ def _of_padded_texts(encoded: str) -> bytes:
     return b"".join(a2b_base64(text + b"=" * (-len(text) % 4)) for text in whole)
 
 
-def _parameter(read: Callable[[], str | None]) -> str | None:
+def _parameter(read: Callable[[], Any]) -> Any:
     try:
         return read()
     except Exception:

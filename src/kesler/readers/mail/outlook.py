@@ -17,8 +17,14 @@ from kesler.readers.reader import BadRow
 if TYPE_CHECKING:
     from oxmsg import Message as Stored
 
-OF_MESSAGE, OF_ARCHIVE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"!BDN"
-"""How a message (.msg) and an archive (.pst) begin."""
+OF_MESSAGE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""How a message (.msg) begins."""
+ARCHIVES = {
+    b"!BDN": "it is an archive of Outlook: export its folders as mbox, or messages as .eml",
+    b"\xcf\xad\x12\xfe": "it is a folder of Outlook Express: import it into Thunderbird, whose "
+    "folders are read, or save its messages as .eml",
+}
+"""How archives (.pst, .dbx) begin, and what to do with them."""
 OF_CONTENT = ("content-", "mime-version")  # headers of what was sent, of which the parts are left
 
 
