@@ -400,3 +400,11 @@ def test_rows_of_odd_cells_are_answered_by_a_model_of_numbers(run: Any, first: s
     assert code == 0 and len(out.splitlines()) == 4
     assert out.splitlines()[1:] == ["b", "b", "a"]
     assert ("1 cell was no number" in err) == (first in ("pending", '"800,5"'))
+
+
+def test_objects_of_json_are_answered_by_a_model_of_numbers(run: Any) -> None:
+    write("sizes.csv", "size,age,kind", numbers(300, {}))
+    assert run("learn", "sizes.csv", "--label", "kind", "--model", "m.kesler")[0] == 0
+    rows = ['{"age": null, "size": 300}', '{"size": 100}', '{"age": 1, "note": "hi", "size": 301}']
+    Path("asked.jsonl").write_text("\n".join(rows))
+    assert run("predict", "asked.jsonl", "--model", "m.kesler") == (0, "b\na\nb\n", "")

@@ -188,7 +188,7 @@ id=None, misfits=None)
         text = self._fields.text or [name for name in first if name == self._default_text]
         if text:
             return partial(_text_entry, fields=text, words=self._fields.words)
-        if not (self._same_fields and self._is_dense(first)):
+        if not self._is_dense(first):
             return _sparse_entry
         self.columns = self._in_order(first)
         return self._dense_entry
@@ -198,6 +198,8 @@ id=None, misfits=None)
         known = self._names.vocabulary.indices
         if known and self._names.width:
             return True  # as the rows that a model has learnt
+        if not self._same_fields:
+            return False
         goes_on_sparse = any("=" in name and name not in first for name in known)
         numbers = [_number_or_gap(value) for value in first.values()]
         # A gap in the first record may be one of texts, unless a model has learnt numbers.
@@ -207,6 +209,8 @@ id=None, misfits=None)
 
     def _dense_entry(self, record: Mapping[str, Any]) -> dict[str, float]:
         columns = self.columns or {}
+        if not self._same_fields:
+            return {column: self._number(column, record.get(column)) for column in columns}
         odd = sorted(record.keys() ^ columns.keys())
         if odd:
             raise BadRow(f"{odd[0]!r} is not in both this record and the first one: {DENSE}")
@@ -234,6 +238,8 @@ id=None, misfits=None)
     def _in_order(self, first: Mapping[str, Any]) -> dict[str, None]:
         """Return the columns of a dense table in the order of their numbers."""
         known = self._names.vocabulary.indices
+        if not self._same_fields:
+            return dict.fromkeys(known)
         missing = [name for name in known if name not in first]
         if missing:
             raise KeslerError(
