@@ -174,7 +174,7 @@ def test_what_is_no_encoding_or_needs_none_is_a_sentence(tmp_path):
             open_stream(path, label="town", encoding=name)
     with pytest.raises(KeslerError, match=r"says its own encoding: leave out encoding=\.\.\."):
         open_stream(write(tmp_path, "one.eml", "Subject: a\n\nb\n"), encoding="latin1")
-    with pytest.raises(KeslerError, match=r"needs no format, .* encoding, sheet or sql"):
+    with pytest.raises(KeslerError, match=r"needs no format, .* encoding, sheet, sql or labels"):
         open_stream("dataset:letter", encoding="latin1")
 
 
