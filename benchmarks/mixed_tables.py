@@ -23,7 +23,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ from typing import Any
 import numpy as np
 
 from kesler import OnlineClassifier, progressive_validate
-from kesler.data.schema.cells import seconds_of
 from kesler.data.schema.features import CLIP, CYCLES, cycles_of
 from kesler.data.schema.records import table_of
 from kesler.data.schema.schema import Schema
@@ -177,7 +176,9 @@ def vw_lines(rows: list[Row], texts: Kinds) -> Iterator[str]:
 
 def number_in(cell: Any) -> float:
     """Return a number, or the seconds of a date."""
-    return seconds_of(cell) if isinstance(cell, datetime) else cell
+    return (
+        (cell - datetime(1970, 1, 1)) / timedelta(seconds=1) if isinstance(cell, datetime) else cell
+    )
 
 
 def moments(cells: list[Any]) -> tuple[float, float]:
