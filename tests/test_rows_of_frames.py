@@ -57,5 +57,6 @@ def test_numbers_that_are_objects_are_read(missing):
         other.learn_one(row, label)
     for row in ([missing, 2.0], (missing, 2), np.array([missing, 2], dtype=object)):
         assert model.predict_proba_one(row) == other.predict_proba_one(np.array([np.nan, 2.0]))
-    with pytest.raises(KeslerError, match="a row must hold numbers"):
-        model.predict_one(np.array(["red", 2], dtype=object))
+    for cell in ("red", 10**400):
+        with pytest.raises(KeslerError, match="a row must hold numbers"):
+            model.predict_one(np.array([cell, 2], dtype=object))

@@ -230,12 +230,12 @@ def _numbers_of_objects(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
     try:
         cells = [plain(cell) for cell in array.ravel().tolist()]
-    except UnfitError:
+        if not all(cell is None or isinstance(cell, (int, float)) for cell in cells):
+            return array
+        found = [np.nan if cell is None else float(cell) for cell in cells]
+    except (UnfitError, OverflowError):  # what is no number, or larger than any float
         return array
-    if not all(cell is None or isinstance(cell, (int, float)) for cell in cells):
-        return array
-    found = [np.nan if cell is None else cell for cell in cells]
-    return np.array(found, dtype=np.float64).reshape(array.shape)
+    return np.array(found).reshape(array.shape)
 
 
 def listed_features(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
