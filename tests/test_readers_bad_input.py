@@ -255,6 +255,7 @@ def _archive(path):
 UNREAD = {
     "rows.npy": ("array of NumPy", lambda path: np.save(path, np.ones((3, 2)))),
     "rows.tar": ("archive of tar", _archive),
+    "rows.fasta": ("archive of tar", _archive),
     "rows.tgz": ("archive of tar", _archive),
     "rows.xls": ("page of HTML", lambda path: pd.DataFrame({"kind": ["a"]}).to_html(path)),
     "rows.xml": ("HTML or XML", lambda path: path.write_text('<?xml version="1.0"?><Workbook/>')),
@@ -270,3 +271,8 @@ def test_files_of_other_kinds_are_named(tmp_path, name):
     write_file(tmp_path / name)
     with pytest.raises(KeslerError, match=rf"{name} is an? .*{what}.*: \w+"):
         open_stream(tmp_path / name, label="kind")
+
+
+def test_a_table_whose_first_column_is_called_orcid_is_read(tmp_path):
+    path = write(tmp_path, "people", "ORCID,kind\na,x\nb,y\n")
+    assert [label for label, _ in read(path, label="kind")] == ["x", "y"]

@@ -64,8 +64,26 @@ def test_what_dnaio_writes_is_read(form: str, header: str, tmp_path: Path) -> No
     write_labels(tmp_path / "taxa.tsv", rows, header)
     found = read(path, labels=tmp_path / "taxa.tsv")
     assert found == [(taxon, sequence) for _, sequence, taxon in rows]
+    by_description = read(path, label="description")
+    assert by_description == [(name.partition(" ")[2], sequence) for name, sequence, _ in rows]
     by_header = read(path, label="header")
     assert by_header == [(name, sequence) for name, sequence, _ in rows]
+
+
+def test_taxa_behind_identifiers_are_descriptions(tmp_path: Path) -> None:
+    path = tmp_path / "rdp.fasta"
+    path.write_text(">A1|S1\tRoot;Bacteria; spec. one\nACGT\n>A2 Root;Archaea\nACGA\n")
+    assert read(path, label="description") == [
+        ("Root;Bacteria; spec. one", "ACGT"),
+        ("Root;Archaea", "ACGA"),
+    ]
+
+
+def test_labels_of_other_identifiers_are_named(tmp_path: Path) -> None:
+    write(tmp_path / "x.fasta", sequences_of(3))
+    (tmp_path / "taxa.tsv").write_text("other\tk__Fungi\n")
+    with pytest.raises(KeslerError, match=r"taxa\.tsv has no label of 's0', nor in any row"):
+        read(tmp_path / "x.fasta", labels=tmp_path / "taxa.tsv")
 
 
 def test_lines_are_joined_in_any_form(tmp_path: Path) -> None:

@@ -40,6 +40,20 @@ def test_a_row_of_a_frame_is_read_by_its_names(with_texts):
             assert model.explain_one(exchanged) == model.explain_one(row)
 
 
+@pytest.mark.parametrize("with_texts", [False, True])
+def test_named_tuples_are_read_by_their_names(with_texts):
+    frame, y = frame_of_numbers()
+    if with_texts:
+        frame = frame.assign(colour=["red", "blue", None] * (len(frame) // 3))
+    one, other = OnlineClassifier(), OnlineClassifier()
+    rows = zip(frame.itertuples(index=False), frame.to_dict("records"), y, strict=True)
+    for named, mapping, label in rows:
+        one.learn_one(named, label)
+        other.learn_one(mapping, label)
+    assert one.n_mistakes_ == other.n_mistakes_
+    np.testing.assert_array_equal(one.decision_function(frame), other.decision_function(frame))
+
+
 def test_a_row_of_a_frame_is_read_by_position_by_a_model_of_arrays():
     frame, y = frame_of_numbers()
     model = OnlineClassifier().fit(frame.to_numpy(), y)

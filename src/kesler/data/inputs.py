@@ -185,16 +185,20 @@ def _require_text(names: list[Any]) -> None:
         raise KeslerError(f"the feature name {odd!r} is not text")
 
 
-def named_series(x: Any) -> Any:
-    """Return a row of a data frame as a mapping of the names of its columns; others as they are.
+def named_cells(x: Any) -> Any:
+    """Return a row of a data frame or a named tuple as a mapping of names; others as they are.
 
     Examples
     --------
-    >>> from pandas import Series
-    >>> named_series(Series({"size": 2.0})), named_series([2.0])
+    >>> from pandas import DataFrame, Series
+    >>> named_cells(Series({"size": 2.0})), named_cells([2.0])
     ({'size': 2.0}, [2.0])
+    >>> [named_cells(row) for row in DataFrame({"size": [2.0]}).itertuples(index=False)]
+    [{'size': 2.0}]
     """
     kind = type(x)
+    if hasattr(kind, "_asdict") and isinstance(x, tuple):
+        return x._asdict()
     if not (hasattr(kind, "to_dict") and hasattr(kind, "index") and not hasattr(kind, "columns")):
         return x
     return x.to_dict() if all(isinstance(name, str) for name in x.index) else x

@@ -270,9 +270,9 @@ class Reader:
     # ---- single rows ------------------------------------------------------------------------
 
     def named(self, model: Model, x: Any) -> Any:
-        """Return a row of a data frame as a mapping, unless the model knows no names."""
+        """Return a row of a data frame as a mapping, unless the model learns by position."""
         is_by_name = self.names is not None or self.columns.state is not None
-        return inputs.named_series(x) if is_by_name or not self._knows_features(model) else x
+        return inputs.named_cells(x) if is_by_name or not self._knows_features(model) else x
 
     def row(self, model: Model, x: Any, *, learn: bool) -> Rows:
         """Return one row, by names or by position."""

@@ -32,7 +32,7 @@ from kesler.readers.sequences import begins_fasta, begins_fastq, fasta_reader, f
 from kesler.readers.sql import begins_duckdb, begins_sqlite, duckdb_reader, sqlite_reader
 from kesler.readers.stream import Stream
 from kesler.readers.svmlight import begins_svmlight, svmlight_reader
-from kesler.readers.unread import require_no_other
+from kesler.readers.unread import ENOUGH, require_no_other
 from kesler.readers.vw import begins_ldf, begins_vw, vw_ldf_reader, vw_reader
 
 
@@ -181,6 +181,8 @@ def format_of(source: str, lines: Lines) -> str:
     named = [name for name, each in READERS.items() if plain and plain[-1] in each.suffixes]
     is_misnamed = bool(named) and READERS[named[0]].is_binary and _is_text(start)
     if len(named) == 1 and not is_misnamed:
+        if READERS[named[0]].is_text and not lines.is_piped:
+            require_no_other(source_name(source), start_of(source, ENOUGH))
         return named[0]
     first = first or lines.first()
     require_no_other(source_name(source), lines.seen)

@@ -10,10 +10,10 @@ from itertools import islice
 from kesler.errors import KeslerError
 from kesler.readers.features import Names
 from kesler.readers.lines import Lines, decode
-from kesler.readers.reader import BadRow, Example, Reader
+from kesler.readers.reader import BadRow, Example, Reader, Unlabelled
 from kesler.readers.records import Fields, Records, listed
 
-COLUMNS = ("id", "header", "sequence")
+COLUMNS = ("id", "description", "header", "sequence")
 TAXON = "taxon"
 """The column of the labels of a file of labels."""
 TITLES = ("id", "ids", "feature id", "feature-id", "featureid", "sample id", "#otu id", "otu id")
@@ -27,9 +27,9 @@ Numbered = tuple[int, bytes]
 def fasta_reader(lines: Lines, fields: Fields, names: Names, labels: str | None) -> Reader:
     """Read FASTA, sequences of one or more lines below lines that begin with ``>``.
 
-    The columns are ``id``, the first word of such a line, ``header``, the whole line, and
-    ``sequence``, which alone is learnt. The label is one of the others, or with ``labels=`` that of
-    the identifier in a file of labels.
+    The columns are ``id``, the first word of such a line, ``description``, the words behind it,
+    ``header``, the whole line, and ``sequence``, which alone is learnt. The label is one of the
+    others, or with ``labels=`` that of the identifier in a file of labels.
     """
     return _reader(_records_of_fasta(lines.filled()), _letters, fields, names, labels)
 
@@ -117,7 +117,7 @@ def _reader(
         raise KeslerError(
             f"{fields.source} has no labels beside its sequences: give labels=..., a file of an "
             "identifier, a tab and its label in each line, or name the column of the labels with "
-            f"label=...: it has {listed(columns[:2])}"
+            f"label=...: it has {listed(COLUMNS[:-1])}"
         )
     fields.require_columns(columns)
     records, kept = Records(fields, names), {"sequence", fields.label, fields.id, *fields.text}
@@ -126,10 +126,13 @@ def _reader(
         if isinstance(row, BadRow):
             raise row
         header = decode(row[0])[1:].strip()
-        id = header.partition(" ")[0].partition("\t")[0]
+        id, *description = header.split(maxsplit=1) or [""]
         sequence = letters([decode(line).strip() for line in row[1]])
-        found = {"id": id, "header": header, "sequence": sequence, TAXON: taxa.get(id)}
-        return records.example({name: cell for name, cell in found.items() if name in kept})
+        if labels is not None and fields.require_labels and id not in taxa:
+            raise Unlabelled(f"{labels} has no label of {id!r}")
+        cells = id, "".join(description), header, sequence, taxa.get(id)
+        found = zip((*COLUMNS, TAXON), cells, strict=True)
+        return records.example({name: cell for name, cell in found if name in kept})
 
     return Reader("line", rows, parse, records.gather, names.vocabulary)
 

@@ -13,7 +13,7 @@ UNREAD: dict[str, tuple[bytes, str]] = {
     ),
     "an archive of tar": (rb".{257}ustar", "unpack it with tar xf, and name one of its files"),
     "a page of HTML or XML, whatever its name says": (
-        rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|head|meta|body|table|\?xml)\b",
+        rb"(?i:(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|head|meta|body|table|\?xml)\b)",
         "open it in Excel or LibreOffice and save it as .xlsx or CSV, or write it with pandas, "
         "pandas.read_html(...)[0].to_csv('rows.csv', index=False)",
     ),
@@ -24,7 +24,7 @@ UNREAD: dict[str, tuple[bytes, str]] = {
     ),
     "a file of HDF5": (rb"\x89HDF\r\n", "write its table as Parquet or CSV"),
     "a file of Avro": (rb"Obj\x01", "write it as Parquet or JSON lines"),
-    "a file of ORC": (rb"ORC", "write it as Parquet"),
+    "a file of ORC": (rb"ORC[^\t\r -~]", "write it as Parquet"),  # "ORCID" may begin a table
     "a pickle of Python, which can run any code": (
         rb"\x80[\x02-\x05][\x00-\x1f\x28-\x7f\x80-\xff]",
         "write its table as Parquet or CSV",
@@ -32,9 +32,11 @@ UNREAD: dict[str, tuple[bytes, str]] = {
 }
 """What files can be: the pattern of their first bytes, and what can be done."""
 
+ENOUGH = 1 << 10
+"""The bytes of a file that show what it is, with white space before a page."""
+
 _PATTERNS = {
-    what: (re.compile(pattern, re.DOTALL | re.IGNORECASE), remedy)
-    for what, (pattern, remedy) in UNREAD.items()
+    what: (re.compile(pattern, re.DOTALL), remedy) for what, (pattern, remedy) in UNREAD.items()
 }
 
 
