@@ -197,8 +197,9 @@ def named_cells(x: Any) -> Any:
     [{'size': 2.0}]
     """
     kind = type(x)
-    if hasattr(kind, "_asdict") and isinstance(x, tuple):
-        return x._asdict()
+    as_mapping = getattr(x, "_asdict", None) if issubclass(kind, tuple) else None
+    if as_mapping is not None:
+        return as_mapping()
     if not (hasattr(kind, "to_dict") and hasattr(kind, "index") and not hasattr(kind, "columns")):
         return x
     return x.to_dict() if all(isinstance(name, str) for name in x.index) else x
@@ -234,12 +235,14 @@ def _numbers_of_objects(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
     try:
         cells = [plain(cell) for cell in array.ravel().tolist()]
-        if not all(cell is None or isinstance(cell, (int, float)) for cell in cells):
-            return array
-        found = [np.nan if cell is None else float(cell) for cell in cells]
+        numbers = [
+            np.nan if cell is None else float(cell)
+            for cell in cells
+            if cell is None or isinstance(cell, (int, float))
+        ]
     except (UnfitError, OverflowError):  # what is no number, or larger than any float
         return array
-    return np.array(found).reshape(array.shape)
+    return np.array(numbers).reshape(array.shape) if len(numbers) == len(cells) else array
 
 
 def listed_features(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
