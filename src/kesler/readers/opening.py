@@ -188,7 +188,7 @@ def format_of(source: str, lines: Lines) -> str:
     require_no_other(source_name(source), lines.seen)
     found = _formats_of_line(first, source_name(source))
     if len(named) > 1:
-        return _told_apart(named, found, first, lines)
+        return _of_one_suffix(named, found, first, lines)
     of_line = [*found, *named]
     if not of_line:
         raise KeslerError(
@@ -198,7 +198,7 @@ def format_of(source: str, lines: Lines) -> str:
     return of_line[0]
 
 
-def _told_apart(named: list[str], found: list[str], first: bytes, lines: Lines) -> str:
+def _of_one_suffix(named: list[str], found: list[str], first: bytes, lines: Lines) -> str:
     """Return which of the formats of one suffix a source has.
 
     If its first line is not the whole row that the first of them begins with, but may be one cut

@@ -449,8 +449,8 @@ class Stream(Iterator[Block]):
             self.n_rows += len(rows)
             return Block(rows, run.labels, run.weights, run.origins)
         self.n_bad = self.losses.n_bad
-        self._tell_unlabelled()
-        self._tell_misfits()
+        self._warn_of_unlabelled()
+        self._warn_of_misfits()
         raise StopIteration
 
     def refuse(self, place: str, fault: BadRow) -> None:
@@ -458,7 +458,7 @@ class Stream(Iterator[Block]):
         self.n_rows -= 1
         self.losses.add_bad(place, fault)
 
-    def _tell_unlabelled(self) -> None:
+    def _warn_of_unlabelled(self) -> None:
         n_rows = self.losses.n_unlabelled
         if n_rows:
             rows = "row without a label is" if n_rows == 1 else "rows without a label are"
@@ -469,7 +469,7 @@ class Stream(Iterator[Block]):
                 stacklevel=3,
             )
 
-    def _tell_misfits(self) -> None:
+    def _warn_of_misfits(self) -> None:
         for column, n in self.losses.n_misfits.items():
             cells = f"{n:,} cell was no number" if n == 1 else f"{n:,} cells were no numbers"
             shown = ", ".join(self.losses.misfits[column])

@@ -83,12 +83,12 @@ def is_gap(cell: Cell) -> bool:
     return text.lower() in GAPS or (not text[-1].isdigit() and _is_sign(text))
 
 
-def is_endless(cell: Cell) -> bool:
+def is_infinite(cell: Cell) -> bool:
     """Return whether a cell is infinite, a number or a word: no number, but not of another kind.
 
     Examples
     --------
-    >>> is_endless(math.inf), is_endless(" -Infinity"), is_endless("information")
+    >>> is_infinite(math.inf), is_infinite(" -Infinity"), is_infinite("information")
     (True, True, False)
     """
     if isinstance(cell, str):

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from kesler.data.schema.cells import Cell, UnfitError, is_endless, is_gap
+from kesler.data.schema.cells import Cell, UnfitError, is_gap, is_infinite
 from kesler.data.schema.date_formats import date_formats, example_of, moments_of
 from kesler.data.schema.dates import tidy
 from kesler.data.schema.kinds import Options, category_of, number_of
@@ -205,7 +205,7 @@ def _are_days(cells: Sequence[Any], n_odd: int) -> bool:
 
 def _stated(known: Sequence[Any]) -> list[Any]:
     """Return the cells that are neither words for missing numbers and dates nor infinite."""
-    return [cell for cell in known if not (is_gap(cell) or is_endless(cell))]
+    return [cell for cell in known if not (is_gap(cell) or is_infinite(cell))]
 
 
 def _of_lists(name: str, known: list[Any]) -> Column:
