@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from kesler import KeslerError, OnlineClassifier
+from kesler.errors import MismatchWarning
 
 
 def frame_of_numbers(n_rows=120):
@@ -74,3 +75,18 @@ def test_numbers_that_are_objects_are_read(missing):
     for cell in ("red", 10**400):
         with pytest.raises(KeslerError, match="a row must hold numbers"):
             model.predict_one(np.array([cell, 2], dtype=object))
+
+
+def test_columns_that_a_frame_lacks_are_named():
+    frame, y = frame_of_numbers()
+    frame = frame.assign(town=["New York", "Bad Köln", None] * (len(frame) // 3))
+    model = OnlineClassifier().fit(frame, y)
+    with pytest.warns(MismatchWarning, match="X lacks the columns 'size', which the model learnt"):
+        lacking = model.predict(frame[["town", "age"]])
+    with pytest.warns(MismatchWarning, match="X lacks the columns 'size', 'age', 'town'"):
+        model.predict(frame.rename(columns=str.upper))
+    rows = frame[["town", "age"]].to_dict("records")
+    assert (
+        model.predict(rows).tolist() == lacking.tolist()
+    )  # mappings may leave out what is missing
+    assert (model.predict(frame[frame.columns[::-1]].assign(more=1)) == y).mean() > 0.9

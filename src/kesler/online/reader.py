@@ -64,6 +64,7 @@ class Reader:
         """Yield the rows in X in blocks; nothing of them is stored."""
         table = self.columns.table_of(model, X)
         if table is not None:
+            self.columns.warn_of_lacking(X, table)
             return inputs.blocks(self.table_rows(model, table))
         X, ratings, texts = self.apart(model, X)
         if texts:
@@ -450,6 +451,20 @@ class ColumnReader:
                 "give rows in the same form as before"
             )
         return table
+
+    def warn_of_lacking(self, X: Any, table: Table) -> None:
+        """Warn if a data frame lacks columns that were learnt, which a mapping may leave out."""
+        from kesler.data.schema.records import is_frame
+
+        learnt = [column.name for column in self.known.schema.learnt]
+        lacking = [name for name in learnt if name not in table.columns]
+        if lacking and is_frame(X):
+            warnings.warn(
+                f"X lacks the columns {', '.join(map(repr, lacking))}, which the model learnt: "
+                "their cells count as missing; if they have other names, rename them",
+                MismatchWarning,
+                stacklevel=5,
+            )
 
     def is_open(self, model: Model, X: Any) -> bool:
         """Return whether X are mappings of numbers, and these may still be measurements."""
