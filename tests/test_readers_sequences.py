@@ -187,3 +187,12 @@ def test_commands_learn_and_predict_sequences(
     assert '"id": "s200"' in capsys.readouterr().out
     assert main(["test", "m.kesler", "reads.fastq.gz", "--labels", "known.tsv"]) == 0
     assert "40 rows of 3 classes" in capsys.readouterr().out
+
+
+def test_sequences_are_bounded_as_lines_are(tmp_path: Path) -> None:
+    path = tmp_path / "x.fasta.gz"
+    longest = 1 << 18
+    path.write_bytes(gzip.compress(b">a\nAC\n>b\n" + b"ACGT\n" * (longest // 4) + b"A\n"))
+    with pytest.raises(KeslerError, match="the sequence on line 3 has more than 262,144 bytes"):
+        read(path, label="id", max_line=longest)
+    assert len(read(path, label="id")[1][1]) == longest + 1

@@ -334,7 +334,7 @@ def test_the_document_has_a_type_for_every_field(desk):
     assert predict["properties"]["explain"]["maximum"] == 1000
     path = document["paths"]["/api/models/{model}/import"]["post"]
     form = path["requestBody"]["content"]["multipart/form-data"]["schema"]["properties"]
-    assert {each["name"] for each in path["parameters"]} == {"model", *form} - {"file"}
+    assert {each["name"] for each in path["parameters"]} == {"model", *form} - {"file", "labels"}
     assert form["skip_lines"]["type"] == "integer" and form["header"]["type"] == "boolean"
     sent = document["paths"]["/api/models/{model}/predict"]["post"]["requestBody"]["content"]
     assert sorted(sent) == ["application/json", "application/x-ndjson"]

@@ -156,6 +156,96 @@ def test_mail_is_read_without_a_name(content):
     assert "hello" in found.row and found.row.rstrip().endswith("there")
 
 
+def mbox_of(*headers):
+    """An mbox of messages with these headers, in the order of their numbers."""
+    return b"".join(
+        b"From ann@example.org Mon Jan  1 10:00:00 2024\n%sSubject: number %d\n\nhello\n\n"
+        % (each, number)
+        for number, each in enumerate(headers, 1)
+    )
+
+
+THUNDERBIRD, OF_SERVER = b"X-Mozilla-Status: 0009\n", b"X-Status: AD\n"
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize("mark", [THUNDERBIRD, OF_SERVER])
+def test_messages_that_are_marked_as_deleted_are_left_out_and_counted(desk, mark, pack):
+    bills = b"X-Gmail-Labels: Inbox,bills,home\n"
+    content = mbox_of(mark + bills, b"", mark, bills, b"X-Gmail-Labels: " + b"x" * 201 + b"\n")
+    report = desk.post(f"{IMPORT}?skip_bad=true", content=pack(content)).json()
+    assert [report[each] for each in ("learnt", "added", "refused")] == [1, 1, 1]
+    assert report["sentences"][0].startswith("message 5 of the file: ")
+    deleted, gmail = report["notes"]
+    assert deleted.startswith("the file: 2 of 5 messages are left out, as they are marked as del")
+    assert gmail.startswith("the file: the class of a message is its label of Gmail; labels of the")
+    assert "Inbox (1)" in gmail and "1 have several, of which the first is the class" in gmail
+    (row,) = exported(desk).values()
+    assert row["text"].startswith("number 4") and row["label"] == "bills"
+    assert desk.get("/api/models/mail/items").json()["items"][0]["row"].startswith("number 2")
+
+
+def test_mail_of_deleted_messages_alone_is_refused_by_that():
+    with pytest.raises(Refusal, match=r"no rows: the file: 2 of 2 messages .* marked as deleted"):
+        rows_of_file(File(mbox_of(THUNDERBIRD, OF_SERVER)), 9)
+
+
+SEQUENCES = {
+    "FASTA": b">s1 oak\nACGT\nacgt\n\n>s2 ash\nGGTA\n>s3 elm\nTTTT\n",
+    "FASTQ": b"@s1 oak\nACGTacgt\n+\nIIIIIIII\n@s2 ash\nGGTA\n+\nIIII\n@s3 elm\nTTTT\n+\nIIII\n",
+}
+TAXA = b"Feature ID\tTaxon\ns1\tk__Fungi; s__rust\ns3\tk__Fungi; s__yeast\n"
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize("content", SEQUENCES.values(), ids=SEQUENCES)
+def test_sequences_are_read_with_labels_beside_or_within(desk, content, pack):
+    files = {"file": ("x.txt", pack(content)), "labels": ("taxa.tsv", TAXA)}
+    report = desk.post(IMPORT, files=files).json()
+    assert (report["learnt"], report["added"]) == (2, 1)
+    (note,) = report["notes"]
+    assert note.startswith("the file: 1 of 3 identifiers have no label in the file of labels")
+    assert [(id, each["row"], each["label"]) for id, each in exported(desk).items()] == [
+        ("s1", {"sequence": "ACGTacgt"}, "k__Fungi; s__rust"),
+        ("s3", {"sequence": "TTTT"}, "k__Fungi; s__yeast"),
+    ]
+    (item,) = desk.get("/api/models/mail/items").json()["items"]
+    assert (item["id"], item["row"]) == ("s2", {"sequence": "GGTA"})
+    found = rows_of_file(File(pack(content)), 9, ImportOptions({"label": "description"}))
+    assert [each.answer for each in found.rows] == ["oak", "ash", "elm"] and not found.notes
+
+
+@pytest.mark.parametrize(
+    ("content", "labels", "words"),
+    [
+        (SEQUENCES["FASTA"], b"s9\toak\n", "no label of any of the 3 identifiers .* 's1'"),
+        (SEQUENCES["FASTA"], b"s1 oak\n", "^the file of labels, line 1: it has no label"),
+        (SEQUENCES["FASTA"], b"s1\toak\ns1\telm\n", "^the file of labels, line 2: 's1' has the"),
+        (SEQUENCES["FASTA"], b"\xff\xfe", "^the file of labels can't be read"),
+        (SEQUENCES["FASTA"], b"", "no label of any of the 3"),
+        (b">s1\nAC\n>s2\n>s3\nGT\n", TAXA, "line 3 of the file: no sequence is below it; mend"),
+        (b"text,label\na,b\n", TAXA, "without labels=@...: leave it out .*fasta, fastq"),
+        (MESSAGE, TAXA, "mail is read without labels"),
+        ("".join(as_csv([Kept("a", "b", "c", None)])).encode(), TAXA, "without labels"),
+    ],
+)
+def test_files_of_labels_that_do_not_fit_are_refused(desk, content, labels, words):
+    answer = desk.post(IMPORT, files={"file": ("x", content), "labels": ("taxa.tsv", labels)})
+    assert re.search(words, error_of(answer, answer.status_code))
+    assert exported(desk) == {}
+
+
+def test_the_client_sends_a_file_of_labels(tmp_path):
+    path, labels = tmp_path / "x.fasta", tmp_path / "taxa.tsv"
+    path.write_bytes(SEQUENCES["FASTA"])
+    labels.write_bytes(TAXA)
+    with Server(tmp_path / "desk.db") as server:
+        mushrooms = Client(server.url, "mushrooms")
+        mushrooms.create()
+        assert mushrooms.import_file(path, labels=labels)["learnt"] == 2
+        assert mushrooms.figures()["classes"] == ["k__Fungi; s__rust", "k__Fungi; s__yeast"]
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -236,7 +326,12 @@ def test_readers_take_the_options_of_an_import(content, options):
         (b"text,label\na,x\n", {"delimiter": "ab"}, "one character"),
         (b"text,label\na,x\n", {"format": "vw"}, "no texts and no columns"),
         (b"text,label\na,x\n", {"sheet": "May"}, "sheet=..."),
-        (b"hello\nthere\n", {}, "format=... one of csv, jsonl, json, parquet, excel, mail"),
+        (MESSAGE, {"sheet": "May"}, "mail is read without sheet: leave it out"),
+        (
+            b"hello\nthere\n",
+            {},
+            "format=... one of csv, jsonl, json, parquet, excel, mail, fasta, fastq",
+        ),
     ],
 )
 def test_advice_has_the_words_of_the_service(content, options, words):

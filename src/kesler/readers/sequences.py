@@ -31,7 +31,8 @@ def fasta_reader(lines: Lines, fields: Fields, names: Names, labels: str | None)
     ``header``, the whole line, and ``sequence``, which alone is learnt. The label is one of the
     others, or with ``labels=`` that of the identifier in a file of labels.
     """
-    return _reader(_records_of_fasta(lines.filled()), _letters, fields, names, labels)
+    rows = _records_of_fasta(lines.filled(), lines.longest)
+    return _reader(rows, _letters, fields, names, labels)
 
 
 def fastq_reader(lines: Lines, fields: Fields, names: Names, labels: str | None) -> Reader:
@@ -153,19 +154,26 @@ def _letters_of_read(lines: Sequence[str]) -> str:
     return _letters([letters])
 
 
-def _records_of_fasta(lines: Iterator[Numbered]) -> Iterator[tuple[int, Record | BadRow]]:
-    begin, header, below = 0, b"", list[bytes]()
+def _records_of_fasta(
+    lines: Iterator[Numbered], longest: int
+) -> Iterator[tuple[int, Record | BadRow]]:
+    begin, header, below = 0, b"", bytearray()
     for number, line in lines:
         if line.startswith(b">"):
             if begin:
-                yield begin, (header, below)
-            begin, header, below = number, line, []
+                yield begin, (header, [bytes(below)])
+            begin, header, below = number, line, bytearray()
         elif begin:
-            below.append(line)
+            below += line.strip()
+            if len(below) > longest:
+                raise KeslerError(
+                    f"the sequence on line {begin} has more than {longest:,} bytes: check the "
+                    "file, or allow more bytes of memory with max_line=..."
+                )
         elif not line.startswith(b";"):  # a comment of old files
             yield number, BadRow("it does not begin with >, as a sequence of FASTA does")
     if begin:
-        yield begin, (header, below)
+        yield begin, (header, [bytes(below)])
 
 
 def _records_of_fastq(lines: Iterator[Numbered]) -> Iterator[tuple[int, Record | BadRow]]:

@@ -21,7 +21,7 @@ from kesler.service.answers import Wanted, jsonable
 from kesler.service.bodies import Body, LearnRequest, PredictRequest, decoded, described
 from kesler.service.exports import Kept, as_csv, as_json_lines
 from kesler.service.filing import filed, import_report
-from kesler.service.import_options import OPTIONS, ImportOptions
+from kesler.service.import_options import FILES, OPTIONS, ImportOptions
 from kesler.service.limits import body_of, lines_of
 from kesler.service.refusals import BAD_REQUEST, FAILED, FORBIDDEN, NOT_VALID, TOO_LARGE, Refusal
 from kesler.service.registry import ModelRegistry
@@ -82,8 +82,9 @@ Handler = Callable[[Call], Awaitable[Response]]
 class Endpoint:
     """An endpoint: how it is called, by whom, and what it does.
 
-    The types of bodies are those of :mod:`kesler.service.bodies`; `query` has the type and the
-    words of each parameter, which may also be a field of a form that has a file.
+    The types of bodies are those of :mod:`kesler.service.bodies`. `query` has the type and the
+    words of each parameter, which may also be a field of a form that has files; `files` has the
+    words of each of these, of which the first is required.
     """
 
     name: str
@@ -96,12 +97,13 @@ class Endpoint:
     body: type[Any] | None = None
     query: Mapping[str, tuple[type[Any], str]] = field(default_factory=dict)
     takes_lines: bool = False
-    takes_file: bool = False
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def fields(self) -> dict[str, str]:
         """What is sent, in words."""
         in_query = {name: words for name, (_, words) in self.query.items()}
+        in_query |= self.files
         return in_query if self.body is None else described(self.body)
 
     @property
@@ -539,8 +541,9 @@ ENDPOINTS = (
     Endpoint("discard", "POST", f"{MODEL}/discard", "teach", "Remove rows that wait for an answer.",
              discard, (bodies.DiscardReport,), bodies.DiscardRequest),
     Endpoint("import", "POST", f"{MODEL}/import", "teach", "File the rows of CSV, JSON, Parquet, a "
-             "workbook or mail: those with a label are learnt, the others wait for an answer.",
-             import_file, (bodies.ImportReport,), query=OPTIONS, takes_file=True),
+             "workbook, mail or FASTA: those with a label are learnt, the others wait for an "
+             "answer.",
+             import_file, (bodies.ImportReport,), query=OPTIONS, files=FILES),
     Endpoint("export_jsonl", "GET", f"{MODEL}/export.jsonl", "read", "Rows and answers as JSON "
              "lines.", export_jsonl, LINES),
     Endpoint("export_csv", "GET", f"{MODEL}/export.csv", "read", "Rows and answers as CSV.",

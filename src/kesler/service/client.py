@@ -7,7 +7,7 @@ import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -84,8 +84,16 @@ class Client:
         listed = [{"row": row, "answer": answer, "id": uuid4().hex} for row, answer in rows]
         return self._send("POST", f"{self._path}/learn", {"rows": listed})["outcomes"]
 
-    def import_file(self, path: str | os.PathLike[str], **options: Any) -> Any:
+    def import_file(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        labels: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> Any:
         """File the rows of a file; return how many became what.
+
+        labels : a file of the labels of FASTA and FASTQ, by their identifiers.
 
         options : text, label, id and person, the columns of these if they have other names;
         skip_bad=True, by which rows that cannot be used are refused alone; and how the file is
@@ -97,7 +105,8 @@ class Client:
             for name, value in options.items()
         }
         address = f"{self._path}/import?{urlencode(given)}"
-        return json.loads(self._sent("POST", address, file.read_bytes()))
+        files = {"file": file} | ({} if labels is None else {"labels": Path(labels)})
+        return json.loads(self._sent("POST", address, *_form(files)))
 
     def undo(self, id: str) -> Any:
         """Take an event back."""
@@ -143,12 +152,12 @@ class Client:
             yield json.loads(line)
 
     def _send(self, method: str, path: str, body: Any = None) -> Any:
-        return json.loads(self._sent(method, path, body))
+        data = None if body is None else json.dumps(body).encode()
+        return json.loads(self._sent(method, path, data))
 
-    def _sent(self, method: str, path: str, body: Any) -> bytes:
-        is_file = isinstance(body, bytes)
-        data = body if is_file or body is None else json.dumps(body).encode()
-        kind = "application/octet-stream" if is_file else "application/json"
+    def _sent(
+        self, method: str, path: str, data: bytes | None, kind: str = "application/json"
+    ) -> bytes:
         headers = self._headers | {"Content-Type": kind}
         for attempt in range(RETRIES + 1):
             request = urllib.request.Request(self._root + path, data, headers, method=method)
@@ -164,6 +173,20 @@ class Client:
                     raise KeslerError(f"{self._root} cannot be reached: {error}") from error
             time.sleep(0.2 * 2**attempt)
         raise AssertionError
+
+
+def _form(files: Mapping[str, Path]) -> tuple[bytes, str]:
+    """Return the body of a form with files, and its type."""
+    boundary = uuid4().hex
+    parts = [
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"'
+        "\r\n\r\n".encode()
+        + path.read_bytes()
+        + b"\r\n"
+        for name, path in files.items()
+    ]
+    ending = f"--{boundary}--\r\n".encode()
+    return b"".join([*parts, ending]), f"multipart/form-data; boundary={boundary}"
 
 
 def _given(**values: Any) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import msgspec
 from kesler.readers.dialects import NAMED
 from kesler.service.refusals import NOT_VALID, Refusal
 
-FORMATS = ("csv", "jsonl", "json", "parquet", "excel", "mail")
+SEQUENCES = ("fasta", "fastq")
+FORMATS = ("csv", "jsonl", "json", "parquet", "excel", "mail", *SEQUENCES)
 """The formats whose rows are texts, or names and values."""
 TEXT, LABEL, ID, PERSON = "text", "label", "id", "person"
 
@@ -35,6 +36,13 @@ OPTIONS: dict[str, tuple[type[Any], str]] = {
     "name": (str, "the name of the file, whose ending may tell its format"),
 }
 """The options of an import, each with its type and what it is."""
+FILE, LABELS = "file", "labels"
+FILES = {
+    FILE: "the file",
+    LABELS: "a file of the labels of FASTA and FASTQ: an identifier, a tab and its label in each "
+    "line",
+}
+"""The files of a form, of which the first is required."""
 
 
 class ImportOptions(NamedTuple):

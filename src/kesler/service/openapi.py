@@ -86,19 +86,23 @@ def _operation(each: Endpoint, schema_of: dict[Any, Any]) -> dict[str, Any]:
         formats = (JSON, LINES) if each.takes_lines else (JSON,)
         content = {name: {"schema": schema_of[each.body]} for name in formats}
         found["requestBody"] = {"required": True, "content": content}
-    if each.takes_file:
-        found["requestBody"] = {"required": True, "content": _content_of_file(each)}
+    if each.files:
+        found["requestBody"] = {"required": True, "content": _content_of_files(each)}
     return found
 
 
-def _content_of_file(each: Endpoint) -> dict[str, Any]:
-    """Return a file as the body, or as a field of a form, whose other fields are the options."""
+def _content_of_files(each: Endpoint) -> dict[str, Any]:
+    """Return a file as the body, or files in a form, whose other fields are the options."""
     options = {
         name: msgspec.json.schema(kind) | {"description": words}
         for name, (kind, words) in each.query.items()
     }
-    fields = {"file": {"type": "string", "format": "binary"}} | options
-    form = {"type": "object", "properties": fields, "required": ["file"]}
+    files = {
+        name: {"type": "string", "format": "binary", "description": words}
+        for name, words in each.files.items()
+    }
+    required = [next(iter(files))]
+    form = {"type": "object", "properties": files | options, "required": required}
     return {FILE: {}, FORM: {"schema": form}}
 
 

@@ -234,7 +234,7 @@ def rows_of_file(file: File, most: int, options: ImportOptions | None = None) ->
     Parameters
     ----------
     file : File
-        CSV, JSON, Parquet, a workbook or mail.
+        CSV, JSON, Parquet, a workbook, mail, FASTA or FASTQ.
     most : int
         The most rows.
     options : ImportOptions or None, default None
@@ -269,7 +269,8 @@ def rows_of_file(file: File, most: int, options: ImportOptions | None = None) ->
         upload.places.append(record.place)
         ignored |= dict.fromkeys(unused)
     if not contents.records:
-        raise Refusal(BAD_REQUEST, "the file has no rows: send CSV with a header, or JSON lines")
+        why = "; ".join(contents.notes) or "send CSV with a header, or JSON lines"
+        raise Refusal(BAD_REQUEST, f"the file has no rows: {why}")
     upload.ignored.extend(ignored)
     return upload
 

@@ -24,8 +24,16 @@ from kesler.readers.opening import READERS, format_of, reader_of
 from kesler.readers.reader import BadRow, Reader
 from kesler.readers.records import Fields
 from kesler.service.exports import is_export, of_export, records_of_export
-from kesler.service.import_options import FORMATS, ID, LABEL, TEXT, ImportOptions
-from kesler.service.refusals import BAD_REQUEST, TOO_LARGE, Refusal
+from kesler.service.import_options import (
+    FORMATS,
+    ID,
+    LABEL,
+    LABELS,
+    SEQUENCES,
+    TEXT,
+    ImportOptions,
+)
+from kesler.service.refusals import BAD_REQUEST, NOT_VALID, TOO_LARGE, Refusal
 
 OTHERS = {
     b"%PDF-": "a PDF document",
@@ -36,8 +44,10 @@ OTHERS = {
     b"<": "a page of HTML or XML",
 }
 """What is often sent and is no table, by its first bytes."""
-IN_PLACE = "send CSV with a header, JSON lines, a JSON array, Parquet, a workbook or mail"
-IN_PYTHON = re.compile(r"; mend it, or skip such rows.*| \(text=\.\.\. or --text\)", re.DOTALL)
+IN_PLACE = "send CSV with a header, JSON lines, a JSON array, Parquet, a workbook, mail or FASTA"
+IN_PYTHON = re.compile(
+    r"; mend it, or skip such rows.*| \(text=\.\.\. or --text\)|, or allow more bytes .*", re.DOTALL
+)
 """What only callers of Python can do."""
 ALL_FORMATS = re.compile("(?<=format=... one of ).*")
 SUFFIXES = re.compile(r"\.[A-Za-z0-9]{1,8}")
@@ -54,31 +64,36 @@ class Record(NamedTuple):
 
 
 class File(NamedTuple):
-    """The bytes of a file, its name if it has one, and the other fields of its form."""
+    """The bytes of a file, its name if it has one, and what else is in its form.
+
+    That are the other fields, and a file of labels.
+    """
 
     data: bytes
     name: str = ""
     fields: Mapping[str, str] = {}
+    labels: bytes | None = None
 
 
 def file_of(body: bytes, content_type: str) -> File:
-    """Return the file in the body of a request, which may be a form with one file.
+    """Return the file in the body of a request, which may be a form with it and one of labels.
 
     Raises
     ------
     Refusal
-        With status 400, if a form has no file or more than one, or a field twice.
+        With status 400, if a form has no file or more than one of a kind, or a field twice.
     """
     if not content_type.lower().startswith("multipart/form-data"):
         return File(body)
     from python_multipart import parse_form
     from python_multipart.exceptions import FormParserError
 
-    found, fields = list[File](), list[tuple[str, str]]()
+    found, labels, fields = list[File](), list[File](), list[tuple[str, str]]()
 
     def add(file: Any) -> None:
         file.file_object.seek(0)
-        found.append(File(file.file_object.read(), _text(file.file_name)))
+        kind = labels if _text(file.field_name) == LABELS else found
+        kind.append(File(file.file_object.read(), _text(file.file_name)))
 
     def add_field(field: Any) -> None:
         fields.append((_text(field.field_name), _text(field.value)))
@@ -88,11 +103,15 @@ def file_of(body: bytes, content_type: str) -> File:
         parse_form(headers, BytesIO(body), add_field, add)
     except (FormParserError, ValueError) as error:
         raise Refusal(BAD_REQUEST, f"the form cannot be read ({error})") from None
-    if len(found) != 1:
-        raise Refusal(BAD_REQUEST, f"the form has {len(found)} files: send one")
+    if len(found) != 1 or len(labels) > 1:
+        raise Refusal(
+            BAD_REQUEST,
+            f"the form has {len(found)} files, and {len(labels)} of labels: send one, and beside "
+            "FASTA and FASTQ at most one of their labels, as labels=@...",
+        )
     if len(dict(fields)) < len(fields):
         raise Refusal(BAD_REQUEST, "the form has a field twice: send each once")
-    return found[0]._replace(fields=dict(fields))
+    return found[0]._replace(fields=dict(fields), labels=labels[0].data if labels else None)
 
 
 def _text(sent: bytes | None) -> str:
@@ -107,11 +126,12 @@ class Contents(NamedTuple):
 
 
 def contents_of(file: File, most: int, options: ImportOptions | None = None) -> Contents:
-    r"""Return the records of a file: CSV, JSON, Parquet, a workbook or mail.
+    r"""Return the records of a file: CSV, JSON, Parquet, a workbook, mail, FASTA or FASTQ.
 
     The format, the encoding, the delimiter and the compression are found as by the command line.
-    Records of mail have the fields text and, of mail with labels of Gmail, label. In the rows and
-    labels of CSV that the service exports, JSON is what no text is.
+    Records of mail have the fields text and, of mail with labels of Gmail, label; those
+    of FASTA and FASTQ have id and sequence. In the rows and labels of CSV that the service exports,
+    JSON is what no text is.
 
     Raises
     ------
@@ -126,10 +146,15 @@ def contents_of(file: File, most: int, options: ImportOptions | None = None) -> 
     options = options or ImportOptions()
     suffixes = SUFFIXES.findall((options.name or file.name).lower())[-2:]
     with TemporaryDirectory() as directory, _noted() as said:
-        path = Path(directory, "file" + "".join(suffixes))
+        path, labels = Path(directory, "file" + "".join(suffixes)), None
         path.write_bytes(file.data)
+        if file.labels is not None:
+            labels = path.with_name(LABELS)
+            labels.write_bytes(file.labels)
         try:
-            records = [*_bounded(_records(file.data, path, options), most)]
+            records = [*_bounded(_records(file.data, path, options, labels), most)]
+            if labels is not None:
+                _report_unlabelled(records, path)
         except KeslerError as error:
             if isinstance(error, Refusal):
                 raise
@@ -149,7 +174,9 @@ def _noted() -> Iterator[list[warnings.WarningMessage]]:
 def _in_words(said: Exception | str, path: Path) -> str:
     """Return what a reader says with the options of an import."""
     words = ALL_FORMATS.sub(", ".join(FORMATS), IN_PYTHON.sub("", str(said)))
-    return words.replace("header=False", "header=false").replace(str(path), "the file")
+    words = words.replace("header=False", "header=false").replace("labels=...", "labels=@...")
+    words = words.replace(str(path.with_name(LABELS)), "the file of labels")
+    return words.replace(str(path), "the file")
 
 
 def _bounded(records: Iterator[Record], most: int) -> Iterator[Record]:
@@ -168,8 +195,28 @@ def _bounded(records: Iterator[Record], most: int) -> Iterator[Record]:
         raise Refusal(TOO_LARGE, f"the file has more than {most} rows: send it in parts")
 
 
-def _records(data: bytes, path: Path, options: ImportOptions) -> Iterator[Record]:
-    own = None if options.reading or options.columns else records_of_export(data)
+def _report_unlabelled(records: list[Record], path: Path) -> None:
+    """Warn of records without a label in the file of labels; raise if none has one."""
+    n_labelled = sum(LABEL in each.values for each in records)
+    if records and not n_labelled:
+        raise Refusal(
+            BAD_REQUEST,
+            f"the file of labels has no label of any of the {len(records)} identifiers of the "
+            f"file, such as {str(records[0].values.get(ID))[:40]!r}: send that of this file",
+        )
+    if n_labelled < len(records):
+        warnings.warn(
+            f"{path}: {len(records) - n_labelled} of {len(records)} identifiers have no label in "
+            "the file of labels: they wait for an answer",
+            ReadingWarning,
+            stacklevel=2,
+        )
+
+
+def _records(
+    data: bytes, path: Path, options: ImportOptions, labels: Path | None
+) -> Iterator[Record]:
+    own = None if options.reading or options.columns or labels else records_of_export(data)
     if own is not None:
         yield from (Record(f"line {line} of the file", each) for line, each in own)
         return
@@ -180,7 +227,13 @@ def _records(data: bytes, path: Path, options: ImportOptions) -> Iterator[Record
             f"the file is read as {format[:40]}, which has no texts and no columns: {IN_PLACE}; if "
             "it is one of these, name its format with format=...",
         )
-    yield from _messages(path) if format == "mail" else _rows(path, format, options)
+    if format != "mail":
+        yield from _rows(_reader(path, format, options, labels), format, path, options)
+        return
+    given = [*([LABELS] if labels else []), *(options.reading.keys() - {"format"})]
+    if given:
+        raise Refusal(NOT_VALID, f"mail is read without {given[0]}: leave it out")
+    yield from _messages(path)
 
 
 def _format(path: Path, options: ImportOptions) -> str:
@@ -212,9 +265,8 @@ def _require_known(path: Path) -> bytes:
     return first
 
 
-def _rows(path: Path, format: str, options: ImportOptions) -> Iterator[Record]:
+def _rows(reader: Reader, format: str, path: Path, options: ImportOptions) -> Iterator[Record]:
     """Yield the records of a file with columns or fields."""
-    reader = _reader(path, format, options)
     is_own = None
     for number, (place, raw) in enumerate(reader.rows, 1):
         where = f"{reader.unit} {place} of the file"
@@ -233,28 +285,34 @@ def _rows(path: Path, format: str, options: ImportOptions) -> Iterator[Record]:
         yield Record(where, of_export(record) if is_own else record)
 
 
-def _reader(path: Path, format: str, options: ImportOptions) -> Reader:
+def _reader(path: Path, format: str, options: ImportOptions, labels: Path | None) -> Reader:
     reading = dict(options.reading)
-    own = {"sheet": reading.pop("sheet", None), "sql": None}
+    own = {"sheet": reading.pop("sheet", None), "sql": None, LABELS: labels and str(labels)}
     lines = Lines(str(path), encoding=reading.pop("encoding", None))
     reading.pop("format", None)
     columns = options.columns
     fields = Fields(
         "the file", columns.get(LABEL), options.texts, require_labels=False, as_table=True,
-        id=columns.get(ID),
+        id=columns.get(ID, ID if format in SEQUENCES else None),
     )  # fmt: skip
     names = Names(Vocabulary(), grow=True)
     return reader_of(str(path), lines, format, fields, names, Dialect(**reading), own)
 
 
 def _messages(path: Path) -> Iterator[Record]:
+    from kesler.readers.mail import without_deleted
     from kesler.readers.mail.index import index
+    from kesler.readers.mail.labels import how_labelled
     from kesler.readers.mail.message import message_texts
 
-    if is_compressed(str(path)):
-        path = _unpacked(path)
-    for number, place in enumerate(sorted(index(str(path)), key=lambda each: each.offset), 1):
-        where = f"message {number} of the file"
+    plain = _unpacked(path) if is_compressed(str(path)) else path
+    found = sorted(index(str(plain)), key=lambda each: each.offset)
+    numbers = {place.offset: number for number, place in enumerate(found, 1)}
+    found = without_deleted(found, str(path))
+    if said := how_labelled(found, are_required=False, are_sets=False):
+        warnings.warn(f"{path}: {said}", ReadingWarning, stacklevel=2)
+    for place in found:
+        where = f"message {numbers[place.offset]} of the file"
         try:
             text = "\n".join(filter(None, message_texts(place.message())))
         except BadRow as fault:

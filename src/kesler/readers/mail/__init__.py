@@ -6,6 +6,7 @@ second reads the messages one by one in the order of the index.
 
 from __future__ import annotations
 
+import logging
 import re
 import warnings
 from collections.abc import Iterator
@@ -17,11 +18,13 @@ from kesler.readers.compression import is_compressed, source_name
 from kesler.readers.features import Names
 from kesler.readers.lines import Lines
 from kesler.readers.mail.index import Place, index
-from kesler.readers.mail.labels import report
+from kesler.readers.mail.labels import how_labelled
 from kesler.readers.mail.message import header_of, message_tokens
 from kesler.readers.reader import Example, Reader
 
-__all__ = ["begins_mail", "mail_reader", "message_tokens"]
+__all__ = ["begins_mail", "mail_reader", "message_tokens", "without_deleted"]
+
+LOGGER = logging.getLogger("kesler")
 
 FIRST_LINE = re.compile(
     r"From |(?:Return-Path|Received(?:-SPF)?|Delivered-To|From|To|Cc|Bcc|Reply-To|Sender|Subject|"
@@ -88,12 +91,12 @@ def _labelled(
 ) -> list[Place]:
     """Return the messages to read: to learn, neither deleted ones nor those without a class."""
     if require_labels:
-        places = _without_deleted(places, source)
+        places = without_deleted(places, source)
         _require_folders(places, source)
-    found = [(each.labels, each.of_system) for each in places if each.labels is not None]
-    if not found:
+    said = how_labelled(places, require_labels, label_sets)
+    if not said:
         return places
-    report(source, found, require_labels, label_sets)
+    LOGGER.warning("%s: %s", source, said)
     if label_sets or not require_labels:
         return places
     return [place for place in places if place.labels is None or place.label is not None]
@@ -108,12 +111,13 @@ def _require_folders(places: list[Place], source: str) -> None:
         )
 
 
-def _without_deleted(places: list[Place], source: str) -> list[Place]:
+def without_deleted(places: list[Place], source: str) -> list[Place]:
+    """Return the messages that are not marked as deleted; warn of the others."""
     kept = [place for place in places if not place.is_deleted]
     if len(kept) < len(places):
         warnings.warn(
-            f"{source}: {len(places) - len(kept)} messages are left out, as they are marked as "
-            "deleted: most were moved to another folder",
+            f"{source}: {len(places) - len(kept)} of {len(places)} messages are left out, as they "
+            "are marked as deleted: most were moved to another folder",
             ReadingWarning,
             stacklevel=2,
         )

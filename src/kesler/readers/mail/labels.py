@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
-import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from kesler.readers.mail.charsets import text_of
 from kesler.readers.mail.message import decoded_words
+
+if TYPE_CHECKING:
+    from kesler.readers.mail.index import Place
 
 LABELS = re.compile(rb"^x-gmail-labels:(.*(?:\n[ \t].*)*)", re.IGNORECASE | re.MULTILINE)
 OF_ANY = r"Chats?|IMAP_.*|\[(?:Gmail|Google Mail)\].*"
@@ -93,7 +96,6 @@ OF_SYSTEM = [re.compile(f"{OF_ANY}|{each}", re.IGNORECASE) for each in BY_LANGUA
 """Labels that Gmail gives by itself, in the language of its owner; they say where a message is and
 not what it is about."""
 NEARLY_ALL = 0.9
-LOGGER = logging.getLogger("kesler")
 
 
 def labels_of(header: bytes) -> tuple[str, ...] | None:
@@ -148,25 +150,24 @@ def common_in(found: Iterable[Sequence[str]]) -> dict[str, int]:
     return {label: n for label, n in counts.items() if n >= NEARLY_ALL * len(several)}
 
 
-def report(
-    source: str,
-    found: Sequence[tuple[Sequence[str], Sequence[str]]],
-    are_required: bool,
-    are_sets: bool,
-) -> None:
-    """Log a line that says which labels are no classes, and how many messages that concerns.
+def how_labelled(places: Iterable[Place], are_required: bool, are_sets: bool) -> str:
+    """Say which labels of Gmail are no classes, and how many messages that concerns.
+
+    The result is empty if no message is of Gmail.
 
     Parameters
     ----------
-    source : what is read.
-    found : the user's and the system's labels of each message that has any.
+    places : the messages.
     are_required : whether messages without labels of the user's are left out.
     are_sets : whether all labels of a message are its classes.
     """
+    found = [(each.labels, each.of_system) for each in places if each.labels is not None]
+    if not found:
+        return ""
     system = Counter(each for _, labels in found for each in labels)
     n_own = Counter(len(labels) for labels, _ in found)
     what = "labels of a message are those" if are_sets else "class of a message is its label"
-    line = f"{source}: the {what} of Gmail"
+    line = f"the {what} of Gmail"
     if system:
         listed = ", ".join(f"{label} ({n})" for label, n in system.most_common())
         line += f"; labels of the system are no classes: {listed}"
@@ -179,4 +180,4 @@ def report(
         common = common_in(labels for labels, _ in found)
         for label, n in common.items():
             line += f"; {label} is the class only without another, as {n} of these have it"
-    LOGGER.warning("%s", line)
+    return line
