@@ -196,6 +196,74 @@ def test_predict_keeps_what_the_model_learnt_where_cells_tell_nothing(capsys, tm
         assert ("is read as a number, which" in done.err) is (answer == "mid")
 
 
+def measured(n=90):
+    """Amounts, some without a fraction, and lengths."""
+    return [[i * 7919 % 9000 + (i % 3) / 4, i * 37 % 100 + 0.5] for i in range(n)]
+
+
+@pytest.fixture
+def measurements(capsys, tmp_path, learn):
+    """Learn from numbers alone; return a command that predicts from a file, and its answers."""
+    rows = [["sum", "size", "kind"]]
+    rows += [[str(s), str(x), KINDS[int(s) // 3000]] for s, x in measured()]
+    learn(lines(rows), "--label", "kind")
+    assert load(tmp_path / "m").schema_ is None
+    (tmp_path / "plain.csv").write_text(lines([each[:2] for each in rows]))
+
+    def predict(name, *options):
+        return kesler(capsys, "predict", name, "--model", tmp_path / "m", *options)
+
+    plain = predict(tmp_path / "plain.csv")
+    assert plain.err == "" and len(set(plain.lines)) == 3
+    return predict, plain.lines
+
+
+def in_german(s, x):
+    return [german(s).removesuffix(",00") + " €", f"{x}".replace(".", ",")]
+
+
+def test_a_model_of_numbers_alone_reads_the_notation_of_the_file_to_predict(tmp_path, measurements):
+    predict, answers = measurements
+    new = tmp_path / "new.csv"
+    new.write_text(lines([["size", "sum"], *(in_german(*row)[::-1] for row in measured())], ";"))
+    found = predict(new)
+    assert found.lines == answers
+    for name in ("sum", "size"):
+        told = f"column '{name}' is read as a number with the decimal sign ',', which its first 50"
+        assert told in found.err
+    assert found.err.count("kesler:") == 2 and "--decimal . or --decimal ," in found.err
+    named = predict(new, "--decimal", ",")
+    assert (named.lines, named.err) == (answers, "")
+    wrong = predict(new, "--decimal", ".")
+    assert "column 'size': 90 cells were no numbers" in wrong.err and wrong.lines != answers
+    refused(predict(new, "--category", "size"), "'size' is given as a category", "as a number")
+    new.write_text(new.read_text().replace("0,5;", "soon;"))
+    odd = predict(new)
+    assert "column 'size': 9 cells were no numbers" in odd.err and "'soon' (line 2)" in odd.err
+
+
+def test_a_model_of_numbers_alone_reads_other_forms_in_their_notation(
+    tmp_path, monkeypatch, measurements
+):
+    predict, answers = measurements
+    rows = [in_german(*row) for row in measured()]
+    new = tmp_path / "new.jsonl"
+    new.write_text("".join(json.dumps({"sum": s, "size": x}) + "\n" for s, x in rows))
+    for form in (lines([["sum", "size"], *rows], ";"), new.read_text()):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(form.encode())))
+        found = predict("-")
+        assert found.lines == answers and "'sum' is read as a number with the decimal" in found.err
+    assert predict(new).lines == answers
+
+
+def test_whole_numbers_of_a_model_of_numbers_alone_are_read_as_learnt(tmp_path, measurements):
+    predict, _ = measurements
+    new = tmp_path / "new.csv"
+    for sum_, code in (("4.071", 0), ("4071", 1)):  # 4.071 is as in the file that was learnt
+        new.write_text(f"sum,size\n{sum_},3\n")
+        assert (predict(new).lines, predict(new).err) == ([["low", "mid"][code]], "")
+
+
 def test_a_column_that_a_file_lacks_is_named(capsys, tmp_path, learn):
     learn(lines([["text", "x", "kind"], *table()]), "--label", "kind")
     new = tmp_path / "new.csv"

@@ -122,6 +122,21 @@ def test_csv_is_what_the_parser_says(directory, content, way, chunk, small):
     same(write(directory, "rows.csv", content), chunk=chunk, small=small, **way)
 
 
+def test_numbers_have_the_decimal_signs_of_their_columns(directory):
+    cells = [["1.200", "1,200.5"], ["0,5", "7"], ["n/a", "0.5"], ["1,200.5", "$3"]] * 3
+    expected = [[1200, 1200.5], [0.5, 7], [np.nan, 0.5], [np.nan, 3]] * 3
+    names = [["a", "b", "y"], *([*row, "c"] for row in cells)]
+    path = write(directory, "signs.csv", "\n".join(";".join(row) for row in names))
+    way = {"decimals": {"a": ",", "b": "."}}
+    found, *_ = same(path, **way)
+    values = np.frombuffer(b"".join(found[3::5]), dtype=np.float32).reshape(-1, 2)
+    np.testing.assert_array_equal(values, np.array(expected, dtype=np.float32))
+    columns = {name: [row[i] for row in names[1:]] for i, name in enumerate(names[0])}
+    path = directory / "signs.parquet"
+    parquet.write_table(pyarrow.table(columns), path)
+    assert same(path, **way)[0] == found
+
+
 def arrays(n_rows):
     """Columns of numbers, text or neither, with or without gaps, as pyarrow has them."""
     floats = st.floats(width=32, allow_nan=False, allow_infinity=False)

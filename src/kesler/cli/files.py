@@ -88,7 +88,7 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
         return found if are_words else {**found, "as_table": True}
     if options.input.startswith(PREFIX):
         return {**found, "as_table": True} if _is_of_short_texts(options.input) else found
-    rows = _first_rows(options, found) if can_be_read_again(options.input) else None
+    rows = first_rows(options, found) if can_be_read_again(options.input) else None
     if rows is None:
         return found
     schema = infer(rows.columns, {})
@@ -100,11 +100,11 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def start_of_standard_input() -> Iterator[str]:
+def start_of_standard_input(n_lines: int = LINES_AHEAD) -> Iterator[str]:
     """Write the first lines of standard input, which remain to be read, to a file for a while."""
     piped: Any = cast(io.TextIOWrapper, sys.stdin).detach()
     start = bytearray()
-    while len(start) < MOST_AHEAD and start.count(b"\n") < LINES_AHEAD:
+    while len(start) < MOST_AHEAD and start.count(b"\n") < n_lines:
         piece = piped.read1(MOST_AHEAD)
         if not piece:
             break
@@ -122,7 +122,7 @@ def _is_of_long_texts(options: Namespace, how: dict[str, Any]) -> bool:
     """Return whether the fields of texts are one of JSON, of which only the words are features."""
     if not _is_json(options) or "," in how["text"] or not can_be_read_again(options.input):
         return False
-    rows = _first_rows(options, how)
+    rows = first_rows(options, how)
     cells = None if rows is None else rows.columns.get(how["text"])
     return cells is None or _is_of_words_alone(
         infer({"text": cells}, {"text": Column("text", "text")})
@@ -134,7 +134,7 @@ def left_out(options: Namespace, how: dict[str, Any]) -> list[str]:
     learns_all = columns(options) is not None or ("as_table" in how and "text" not in how)
     if learns_all or not can_be_read_again(options.input):
         return []
-    rows = _first_rows(options, {name: each for name, each in how.items() if name != "text"})
+    rows = first_rows(options, {name: each for name, each in how.items() if name != "text"})
     named = how.get("text", "text" if _is_json(options) else "").split(",")
     names = set() if rows is None else {*rows.columns} - {how.get("label", "label")}
     learnt = names.intersection(named)
@@ -192,7 +192,7 @@ def _found_format(options: Namespace) -> str:
     return format_of(options.input, Lines(options.input, encoding=options.encoding))
 
 
-def _first_rows(options: Namespace, how: dict[str, Any]) -> Any:
+def first_rows(options: Namespace, how: dict[str, Any]) -> Any:
     """Return the first rows of a file as a table; None if its format has no columns."""
     if not has_columns(options.input, options.format, options.encoding):
         return None

@@ -5,18 +5,28 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kesler.cli.files import can_be_read_again, open_input, reading
+from kesler.cli.files import (
+    LINES_AHEAD,
+    can_be_read_again,
+    first_rows,
+    of_source,
+    open_input,
+    reading,
+    start_of_standard_input,
+)
 from kesler.cli.kinds import columns
 from kesler.cli.methods import progress_of
 from kesler.data.rows import Rows
-from kesler.data.schema.schema import NOT_LEARNT
-from kesler.errors import MismatchError
+from kesler.data.schema.schema import NOT_LEARNT, Column, Schema
+from kesler.errors import KeslerError, MismatchError
 from kesler.online.classifier import OnlineClassifier
+from kesler.readers.compression import STANDARD_INPUT
 from kesler.readers.opening import has_columns
 from kesler.readers.reader import BadRow
 from kesler.readers.records import listed
@@ -62,8 +72,9 @@ def opened_for(
     learnt = {name: each for name, each in progress_of(model).reading.items() if name != "labels"}
     how = {**of_texts(model, options), **learnt, **reading(options)}
     how |= of_tables
+    how = _of_numbers(model, options, how, require_labels=require_labels)
     more: dict[str, Any] = {**known_by(model), "grow": False, **given}
-    if not require_labels and options.input == "-":
+    if not require_labels and options.input == STANDARD_INPUT:
         more["block_rows"] = 1
     stream = open_input(options, how, require_labels=require_labels, **more)
     model.name_features(stream.vocabulary)
@@ -134,25 +145,68 @@ def _tell_unknown(model: OnlineClassifier, block: Block, source: str) -> None:
 
 
 def _read_as_written(model: OnlineClassifier, block: Block, options: Namespace) -> None:
-    """Read numbers and dates as INPUT writes them, and say so where its cells alone show it."""
+    """Read numbers and dates as INPUT writes them."""
     reader = model._input.columns
-    if isinstance(block.rows, Rows) or reader.state is None:
-        return
+    if not isinstance(block.rows, Rows) and reader.state is not None:
+        reader.score_as(_as_written(reader.state.schema, block.rows, options))
+
+
+def _of_numbers(
+    model: OnlineClassifier, options: Namespace, how: dict[str, Any], *, require_labels: bool
+) -> dict[str, Any]:
+    """Return how INPUT is read, with its decimal signs if the model learnt numbers alone."""
+    names = model.vocabulary_
+    if model.schema_ is not None or not model.width_ or names is None:
+        return how
+    ahead = (LINES_AHEAD,) if require_labels else UP_TO_A_ROW
+    rows = _first_rows(options, {**how, "require_labels": require_labels}, ahead)
+    if rows is None:
+        return how
+    schema = Schema(tuple(Column(name, "number") for name in names.names))
+    found = _as_written(schema, rows, options)
+    signs = {each.name: each.options["decimal"] for each in found if "decimal" in each.options}
+    # Kinds of columns, which may be given with a decimal sign, make no table for this model.
+    return {name: each for name, each in how.items() if name != "as_table"} | {"decimals": signs}
+
+
+UP_TO_A_ROW = 1, 2
+"""Numbers of lines up to the first row of a pipe, which is answered before more are awaited."""
+
+
+def _first_rows(options: Namespace, how: dict[str, Any], ahead: Iterable[int]) -> Any:
+    """Return the first rows of INPUT as a table; None if it has no columns or is another pipe.
+
+    Of standard input they are within the first of some numbers of lines that hold a row.
+    """
+    if options.input != STANDARD_INPUT:
+        return first_rows(options, how) if can_be_read_again(options.input) else None
+    for n_lines in ahead:
+        found, is_table = None, False
+        with start_of_standard_input(n_lines) as path, suppress(KeslerError):
+            is_table = has_columns(path, options.format, options.encoding)
+            found = first_rows(of_source(options, path), how) if is_table else None
+        if found is not None or not is_table:
+            return found
+    return None
+
+
+def _as_written(schema: Schema, rows: Any, options: Namespace) -> Schema:
+    """Return the columns of a model as INPUT writes them; say so where its cells alone show it."""
     from kesler.data.schema.other_files import as_written
     from kesler.data.schema.reading import held_by
     from kesler.data.schema.schema import OTHERS, given_columns
 
-    schema, given = reader.state.schema, given_columns(columns(options) or {})
-    found = as_written(schema, block.rows.columns, given)
-    reader.score_as(found)
+    given = given_columns(columns(options) or {})
+    found = as_written(schema, rows.columns, given)
     for before, after in zip(schema, found, strict=True):
         if before.options != after.options and after.name not in given and OTHERS not in given:
             print(
                 f"kesler: column {after.name!r} is read as {held_by(after)}, which its first "
-                f"{len(block):,} cells show; the model learnt {held_by(before)}: if that is wrong, "
+                f"{len(rows):,} cells show; the model learnt {held_by(before)}: if that is wrong, "
                 f"name it with {ADVICE[after.kind].format(name=after.name)}",
                 file=sys.stderr,
             )
+    return found
 
 
 ADVICE = {

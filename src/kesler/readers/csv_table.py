@@ -281,7 +281,10 @@ def csv_reader(lines: Lines, fields: Fields, names: Names, dialect: Dialect) -> 
         cells: list[Any] = table.cells(row)
         record = dict(zip(header, cells, strict=True))
         if not (fields.text or fields.as_table):
-            record = {name: _value(cell) for name, cell in record.items()}
+            record = {
+                name: cell if name in fields.decimals else _value(cell)
+                for name, cell in record.items()
+            }
         if fields.label in record:
             record[fields.label] = table.label(cells[header.index(fields.label)])
         return records.example(record)
@@ -290,7 +293,8 @@ def csv_reader(lines: Lines, fields: Fields, names: Names, dialect: Dialect) -> 
         return CsvScanner(Columns(names, records, header, fields.label), table)
 
     # With text fields, most of the time is spent on tokens.
-    is_scanned = table.dialect.is_plain and not (fields.text or fields.as_table)
+    is_parsed = bool(fields.text or fields.as_table or fields.decimals)
+    is_scanned = table.dialect.is_plain and not is_parsed
     scanning = Scanning(table, scanner) if is_scanned else None
     return Reader("line", table.rows, parse, records.gather, names.vocabulary, scanning)
 

@@ -295,6 +295,7 @@ def open_stream(
     labels: str | os.PathLike[str] | None = None,
     missing: bool = True,
     on_mismatch: str = "missing",
+    decimals: Mapping[str, str] | None = None,
 ) -> Stream:
     r"""Open a source of rows in any format as a stream of blocks.
 
@@ -387,6 +388,9 @@ def open_stream(
     on_mismatch : "missing" or "raise", default "missing"
         The effect of a cell that is no number in a table of numbers, below its first row: it is
         missing, which is counted and said at the end, or its row is bad.
+    decimals : mapping of str to str, optional
+        The decimal signs of columns of a table of numbers, such as ``{"price": ","}``, whose
+        thousands are then separated by points. By default it is a point in each column.
 
     Returns
     -------
@@ -421,7 +425,7 @@ def open_stream(
         raise KeslerError(f"{path} has a query behind it and in sql=...: give one of them")
     texts = () if as_table else _split(text)
     given = label, texts, require_labels, as_table, words, id, missing, label_sets, on_mismatch
-    fields = Fields(source_name(path), *given)
+    fields = Fields(source_name(path), *given, decimals or {})
     width = 0 if width is None and vocabulary else width
     names = Names(Vocabulary() if vocabulary is None else vocabulary, grow, width)
     lines = Lines(path, max_line, encoding)

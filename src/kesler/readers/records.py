@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import nan
 from typing import Any
@@ -54,6 +54,8 @@ class Fields:
         Whether a row has a list of labels.
     on_mismatch : "missing" or "raise"
         Whether cells that are no numbers count as missing in a dense table, or make a row bad.
+    decimals : mapping of str to str
+        The decimal signs of the columns of a dense table whose sign is not a point.
     """
 
     source: str
@@ -66,6 +68,7 @@ class Fields:
     missing: bool = True
     label_sets: bool = False
     on_mismatch: str = "missing"
+    decimals: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def required(self) -> list[str]:
@@ -201,7 +204,8 @@ id=None, misfits=None)
         if not self._same_fields:
             return False
         goes_on_sparse = any("=" in name and name not in first for name in known)
-        numbers = [_number_or_gap(value) for value in first.values()]
+        signs = self._fields.decimals
+        numbers = [_number_or_gap(value, signs.get(name)) for name, value in first.items()]
         # A gap in the first record may be one of texts, unless a model has learnt numbers.
         has_gap = any(number != number for number in numbers)
         is_numeric = None not in numbers and (bool(self._names.width) or not has_gap)
@@ -218,9 +222,7 @@ id=None, misfits=None)
 
     def _number(self, column: str, value: Any) -> float:
         """Return the number in a cell of a dense table, NaN if it is missing or is no number."""
-        number = _number_or_gap(value)
-        if number is None and isinstance(value, str):
-            number = amount(value)
+        number = _number_or_gap(value, self._fields.decimals.get(column, "."))
         if number is None:
             said = f"{column!r} holds {value!r}, which is no number"
             if not self.takes_missing or self._fields.on_mismatch == "raise":
@@ -301,32 +303,37 @@ def _text_entry(record: Mapping[str, Any], fields: Sequence[str], words: Words) 
     if not any(field in record for field in fields):
         raise BadRow(f"there is no text field {listed(fields)}, only {listed(record)}")
     strings = list[str]()
-    for field in fields:
-        value = record.get(field)
+    for name in fields:
+        value = record.get(name)
         texts = value if isinstance(value, list) else [] if value is None else [value]
         if not all(isinstance(text, str) for text in texts):
-            raise BadRow(f"the text field {field!r} holds neither a string nor a list of strings")
+            raise BadRow(f"the text field {name!r} holds neither a string nor a list of strings")
         strings.extend(texts)
     return words(strings)
 
 
-def _number_or_gap(value: Any) -> float | None:
-    """Return a number, NaN for a missing cell; None if it is neither."""
+def _number_or_gap(value: Any, decimal: str | None) -> float | None:
+    """Return a number, NaN for a missing cell; None if it is neither.
+
+    A text is a number if it is one with this decimal sign.
+    """
     plain = _plain(value)
     if isinstance(plain, int | float):
         return plain
-    return nan if plain is None or is_gap(plain) else None
+    if plain is None or is_gap(plain):
+        return nan
+    return amount(plain, decimal) if decimal and isinstance(plain, str) else None
 
 
 def _sparse_entry(record: Mapping[str, Any]) -> dict[str, float]:
     entry = dict[str, float]()
-    for field, value in record.items():
+    for name, value in record.items():
         if isinstance(value, int | float):
-            entry[field] = _as_float(field, value)
+            entry[name] = _as_float(name, value)
         elif isinstance(value, str):
-            entry.update({f"{field}={value}": 1.0} if value else {})
+            entry.update({f"{name}={value}": 1.0} if value else {})
         elif value is not None:
-            entry.update(_of_other_type(field, value))
+            entry.update(_of_other_type(name, value))
     return entry
 
 
