@@ -5,8 +5,8 @@ from email.message import EmailMessage
 import pytest
 
 from kesler.data.texts import tokenize
-from kesler.readers.mail import message_tokens
 from kesler.readers.mail.charsets import text_of
+from kesler.readers.mail.message import message_tokens
 
 TEXTS = {
     "koi8-r": "Завтра обед в полдень",

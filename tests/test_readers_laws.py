@@ -14,7 +14,7 @@ from scipy import sparse
 
 from kesler.errors import KeslerError, ReadingWarning
 from kesler.readers import open_stream
-from kesler.readers.mail import message_tokens
+from kesler.readers.mail.message import message_tokens
 from kesler.readers.reader import BadRow
 from test_readers import COMPRESSED, SOURCES, entries, read, write
 

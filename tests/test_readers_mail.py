@@ -8,7 +8,7 @@ import pytest
 
 from kesler.errors import KeslerError
 from kesler.readers import open_stream
-from kesler.readers.mail import message_tokens
+from kesler.readers.mail.message import message_tokens
 from kesler.readers.reader import BadRow
 from test_readers import read, write
 

@@ -147,12 +147,14 @@ def test_vw_equals_the_parser(directory, data, way, grow, known):
     same(path, grow=grow, vocabulary=vocabulary, **way)
 
 
+# The value of a float32 as Python writes it, with 17 significant digits behind a zero.
+DOUBLE = "1.5 0:-0.25 2:-0.020899999886751175\r"
 PLAIN = {
     "svmlight": ["1 0:1 3:0.5", "2", "-1 7:1e-3 5:2 # x", "007 qid:3 1:+.5\t2:3.", "1.5 0:-0.25\r"],
     "vw": [
         "1 | a b:2 a:-0.5",
         "2 0.5 'tag |f:2 a:3 b |g a^b",
-        "-1 |é ü:1e-3 日本",
+        "-1 |é ü:0.020899999886751175 日本",
         "1.5|f",
         "3 |longer-name-space longer-names-too |b |c\r",
         "2 tag| b a c",

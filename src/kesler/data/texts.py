@@ -143,10 +143,24 @@ def units(text: str) -> list[str]:
         return text.encode().translate(WORDS_OF_ASCII).decode().split() or text.split()
     line = plain(text)
     if line is None:
-        line, word = folded(text), patterns().word
+        line = folded(text)
+        found = patterns().word.findall(line)
     else:
-        word = WORD_OR_SIGN if MAY_BE_SIGN.search(line) else WORD
-    return word.findall(line) or line.split()
+        found = _plain_units(line)
+    return found or line.split()
+
+
+def _plain_units(text: str) -> list[str]:
+    """Return the units of a plain text; signs are looked for in the lines that may have some."""
+    found = list[str]()
+    for line in text.split("\n"):
+        if MAY_BE_SIGN.search(line):
+            found += WORD_OR_SIGN.findall(line)
+        elif line.isascii():
+            found += line.encode().translate(WORDS_OF_ASCII).decode().split()
+        else:
+            found += WORD.findall(line)
+    return found
 
 
 def n_words(found: Sequence[str]) -> float:

@@ -154,8 +154,14 @@ def number_at(text, i):
     i, mantissa = digits_at(text, i, 0, MOST_DIGITS)
     n_digits, exponent = i - start, 0
     if byte(text, i) == DOT:
-        start = i + 1
-        i, mantissa = digits_at(text, start, mantissa, MOST_DIGITS - n_digits)
+        start = i = i + 1
+        most = MOST_DIGITS - n_digits
+        if mantissa == 0:
+            # Leading zeros are no significant digits, of which doubles have up to 17.
+            most = MOST_DIGITS
+            while byte(text, i) == ZERO:
+                i += 1
+        i, mantissa = digits_at(text, i, mantissa, most)
         exponent = start - i
         n_digits -= exponent
     if n_digits == 0 or is_digit(byte(text, i)):

@@ -12,17 +12,18 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from kesler.errors import KeslerError, ReadingWarning
 from kesler.readers.compression import is_compressed, source_name
 from kesler.readers.features import Names
 from kesler.readers.lines import Lines
-from kesler.readers.mail.index import Place, index
-from kesler.readers.mail.labels import how_labelled
-from kesler.readers.mail.message import header_of, message_tokens
 from kesler.readers.reader import Example, Reader
 
-__all__ = ["begins_mail", "mail_reader", "message_tokens", "without_deleted"]
+if TYPE_CHECKING:
+    from kesler.readers.mail.index import Place
+
+__all__ = ["begins_mail", "mail_reader", "without_deleted"]
 
 LOGGER = logging.getLogger("kesler")
 
@@ -53,6 +54,9 @@ def mail_reader(
     the file. A message without a readable date has the date of the preceding message in its mbox;
     the first message of a file has the modification time of the file.
     """
+    # Imported here, since all formats are known wherever one is read.
+    from kesler.readers.mail.index import index
+    from kesler.readers.mail.message import header_of, message_tokens
 
     def parse(place: Place) -> Example:
         label = place.label_set if label_sets else place.label
@@ -75,6 +79,8 @@ def _copied(
     path: str, lines: Lines, require_labels: bool, label_sets: bool
 ) -> Iterator[tuple[str, Place]]:
     """Copy what can be read only once to a file, as mail is read twice, and yield its messages."""
+    from kesler.readers.mail.index import index
+
     with TemporaryDirectory() as directory:
         copy = Path(directory, Path(path).stem)
         with copy.open("wb") as file:
@@ -93,6 +99,8 @@ def _labelled(
     if require_labels:
         places = without_deleted(places, source)
         _require_folders(places, source)
+    from kesler.readers.mail.labels import how_labelled
+
     said = how_labelled(places, require_labels, label_sets)
     if not said:
         return places

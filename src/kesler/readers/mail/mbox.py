@@ -47,7 +47,7 @@ OF_MESSAGE = re.compile(
 BEFORE = re.compile(rb"(?:\xef\xbb\xbf)?\s*")
 EMPTY_LINE_BEFORE = (b"\n\n", b"\n\r\n")
 END_OF_HEADERS = re.compile(rb"\n\r?\n")
-CONTENT_LENGTH = re.compile(rb"^content-length:[ \t]*(\d{1,12})[ \t]*\r?$", re.I | re.M)
+CONTENT_LENGTH = re.compile(rb"\ncontent-length:[ \t]*(\d{1,12})[ \t]*\r?$", re.I | re.M)
 EMPTY_LINES = re.compile(rb"(?:[ \t\r]*\n)*")
 
 

@@ -32,6 +32,8 @@ BEGINS_MBOX = re.compile(rb"(?:\xef\xbb\xbf)?\s*From ")
 CHARSET = re.compile(rb"charset[ \t]*=[ \t]*[\"']?([\w.:-]+)", re.IGNORECASE)
 SPACED = re.compile(rb"^([!-9;-~]+)[ \t]+:", re.MULTILINE)
 ODD = re.compile(rb"^(?![!-9;-~]+:|[ \t\r\n])(?=.)", re.MULTILINE)
+REGULAR = re.compile(rb"(?:(?:[!-9;-~]++:|[ \t])[^\n]*+\n?|\r?\n)*+")
+"""Headers none of whose lines is spaced or odd."""
 ENCODING = re.compile(r"[\w-]+")
 PADDED = re.compile(r"=[ \t\r]*\n[A-Za-z0-9+/]+={0,2}[ \t\r]*(?:\n|$)")
 BOUNDARY = re.compile(rb"^--([^\r\n\"]{1,70}?)[ \t]*\r?\n[!-9;-~]+:", re.MULTILINE)
@@ -136,6 +138,8 @@ def _mended(message: bytes) -> bytes:
     """
     found = END_OF_HEADERS.search(message)
     end = found.start() + 1 if found else len(message)
+    if REGULAR.fullmatch(message, 0, end):
+        return message
     headers = SPACED.sub(rb"\1:", message[:end])
 
     def mended(odd: re.Match[bytes]) -> bytes:
