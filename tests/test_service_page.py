@@ -325,6 +325,68 @@ def test_without_script_forms_do_the_same(opened, server):
     assert page.locator("#message").inner_text() == "1 item added."
 
 
+def chosen(page):
+    return [each.get_attribute("value") for each in page.locator("[form=several]:checked").all()]
+
+
+def test_several_events_are_taken_back_by_keyboard(opened, server):
+    client = model(server, "several", 40)
+    client.rename(TEXTS[0][1], "renamed")
+    ids = [each["id"] for each in client.history()]
+    page = opened("/models/several/history")
+    person = Person(page)
+    person.tab_to("Filed as .*")
+    assert page.evaluate("document.activeElement.value") == ids[1]
+    person.press(
+        "Space", "ArrowDown", "ArrowDown", "Space", "ArrowUp", "ArrowUp", "ArrowUp", "Space"
+    )
+    assert chosen(page) == [ids[0], ids[1], ids[3]]
+    expect(page.get_by_role("button", name="Take back the selected (3)")).to_be_visible()
+    person.press("Enter")
+    expect(page.locator(".events li.gone")).to_have_count(3)
+    assert person.message() == "3 taken back, 2 items to be filed again."
+    assert {each["id"] for each in client.history() if each["taken_back"]} == {
+        ids[0], ids[1], ids[3]
+    }  # fmt: skip
+    assert client.figures()["waiting"] == 2 and "renamed" not in client.figures()["classes"]
+
+    # All of a page, whose button is in sight wherever the page stands; then all again.
+    page.locator("a[rel=next]").click()
+    page.wait_for_url("**/history?before=*")
+    person.tab_to("Select all of this page")
+    person.press("Space")
+    n = page.locator("[form=several]").count()
+    page.keyboard.press("Home")
+    assert len(chosen(page)) == n and page.locator("#several").is_visible()
+    person.tab_to(rf"Take back the selected \({n}\)")
+    person.press("Enter")
+    expect(page.locator("#message")).to_contain_text(f"{n} taken back")
+    assert page.locator("[form=several]").count() == 0
+    assert client.figures()["rows"] == 40 - 2 - n
+    page.goto(f"{server.url}/models/several/history")
+    page.locator("#select-all").check()
+    page.locator("[form=several]").first.uncheck()
+    assert not page.locator("#select-all").is_checked()
+
+
+def test_events_that_somebody_else_took_back_are_counted(opened, server):
+    client = model(server, "both", 5)
+    page = opened("/models/both/history", java_script_enabled=False)
+    page.get_by_role("button", name="Take back the selected").click()
+    assert "nothing is selected" in page.locator("#message.failed").inner_text()
+    for each in page.locator("[form=several]").all()[:3]:
+        each.check()
+    first, second, _ = chosen(page)
+    client.undo(first)
+    client.forget(id=second)
+    page.get_by_role("button", name="Take back the selected").click()
+    said = page.locator("#message").inner_text()
+    assert said.startswith(
+        "1 taken back, 1 item to be filed again, 1 had been taken back already, 1 refused (both has"
+    )
+    assert client.figures()["rows"] == 2
+
+
 PATHS = ["/", "", "/classes", "/history", "/error", "/files"]
 
 

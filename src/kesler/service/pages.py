@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import MultiDict
 
 from kesler.errors import KeslerError
 from kesler.service import rows_in, views
@@ -26,7 +28,7 @@ PAGES = (
     ("error", "Error"),
     ("files", "Files"),
 )
-MOST_FIELDS = 20
+MOST_FIELDS = views.EVENTS + 20
 Shown = tuple[str, dict[str, Any]]
 
 
@@ -66,7 +68,7 @@ def rendered(template: str, **values: Any) -> str:
 # ---- forms --------------------------------------------------------------------------------------
 
 
-async def form_of(call: Call) -> dict[str, str]:
+async def form_of(call: Call) -> MultiDict:
     """Return the fields of a form; raise a refusal unless it is one."""
     data = await body_of(call.request, call.settings.max_import, call.settings.patience)
     try:
@@ -76,7 +78,7 @@ async def form_of(call: Call) -> dict[str, str]:
         )  # fmt: skip
     except ValueError:
         raise Refusal(NOT_VALID, "the form cannot be read") from None
-    return dict(pairs)
+    return MultiDict(pairs)
 
 
 async def acted(call: Call) -> str:
@@ -110,6 +112,28 @@ async def _undo(call: Call, form: Mapping[str, str]) -> str:
     if not found["changed"]:
         return "It had been taken back already."
     return "Taken back. The item waits again." if found["kind"] == "learn" else "Taken back."
+
+
+async def _undo_several(call: Call, form: MultiDict) -> str:
+    served, ids = call.served, [rows_in.named(each, "id") for each in form.getlist("ids")]
+    if not ids:
+        raise Refusal(NOT_VALID, "nothing is selected: select what is to be taken back")
+    by = call.who.name
+    found = await done(served.change(partial(served.undo_several, ids, by)))
+    refused = [each for each in found if isinstance(each, Refusal)]
+    changed = [each["kind"] for each in found if isinstance(each, dict) and each["changed"]]
+    n_learnt, n_known = changed.count("learn"), len(found) - len(refused) - len(changed)
+    return _sentence([
+        f"{len(changed)} taken back",
+        f"{views.counted(n_learnt, 'item')} to be filed again" if n_learnt else "",
+        f"{n_known} had been taken back already" if n_known else "",
+        f"{len(refused)} refused ({refused[0]})" if refused else "",
+    ])  # fmt: skip
+
+
+def _sentence(said: Iterable[str]) -> str:
+    sentence = ", ".join(filter(None, said))
+    return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
 async def _relabel(call: Call, form: Mapping[str, str]) -> str:
@@ -165,21 +189,20 @@ async def _import(call: Call, form: Mapping[str, str]) -> str:
 async def _imported(call: Call, file: File, given: Mapping[str, str]) -> str:
     options = ImportOptions.of({name: given[name] for name in OPTIONS if name in given})
     report = await imported(call, file, options)
-    said = [
+    return _sentence([
         f"{views.counted(report['added'], 'item')} added" if report["added"] else "",
         f"{views.counted(report['learnt'], 'row')} learnt" if report["learnt"] else "",
         f"{report['unchanged']} known already" if report["unchanged"] else "",
         f"{report['refused']} refused ({report['sentences'][0]})" if report["refused"] else "",
         f"not used: {', '.join(report['ignored'])}" if report["ignored"] else "",
         *report["notes"],
-    ]
-    sentence = ", ".join(filter(None, said))
-    return f"{sentence[:1].upper()}{sentence[1:]}."
+    ])  # fmt: skip
 
 
-_ACTIONS: dict[str, Callable[[Call, Mapping[str, str]], Any]] = {
+_ACTIONS: dict[str, Callable[[Call, MultiDict], Any]] = {
     "answer": _answer,
     "undo": _undo,
+    "undo_several": _undo_several,
     "relabel": _relabel,
     "rename": _rename,
     "merge": _merge,

@@ -80,7 +80,18 @@
     send(`${location.pathname}?${options}`, file, "application/octet-stream");
   };
 
+  const choices = () => all("[form=several]");
+  const countChoices = () => {
+    const n = choices().filter((each) => each.checked).length;
+    find("#n-selected").textContent = n ? ` (${n})` : "";
+    find("#select-all").checked = n > 0 && n === choices().length;
+  };
+
   const ready = () => {
+    if (find("#several")) {
+      find("#select").hidden = false;
+      countChoices();
+    }
     const drop = find("#drop");
     if (drop) {
       drop.hidden = false;
@@ -103,13 +114,28 @@
       if (name === "drop") sendFile(event.dataTransfer.files[0]);
     });
 
+  document.addEventListener("change", (event) => {
+    if (event.target.id === "select-all")
+      for (const each of choices()) each.checked = event.target.checked;
+    if (event.target.form?.id === "several") countChoices();
+  });
+
   document.addEventListener("focusin", (event) => {
     const item = event.target.closest(".item");
     if (item) mark(all(".item").indexOf(item), false);
   });
 
+  const choose = (event) => {
+    const move = { ArrowDown: 1, ArrowUp: -1 }[event.key] ?? 0;
+    if (event.key === "Enter") event.target.form.requestSubmit();
+    else if (move) choices()[choices().indexOf(event.target) + move]?.focus();
+    else return;
+    event.preventDefault();
+  };
+
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.target.matches("[form=several]")) return choose(event);
     const typing = event.target.matches("input:not([type=checkbox]), textarea, select");
     if (event.key === "Escape" && typing && find(".item")) return mark(current, true);
     if (typing || !(find("#use-keys")?.checked ?? false)) return;
