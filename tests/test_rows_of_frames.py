@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from kesler import KeslerError, OnlineClassifier
@@ -75,6 +78,23 @@ def test_numbers_that_are_objects_are_read(missing):
     for cell in ("red", 10**400):
         with pytest.raises(KeslerError, match="a row must hold numbers"):
             model.predict_one(np.array([cell, 2], dtype=object))
+
+
+@pytest.mark.parametrize("missing", [None, pd.NA, float("nan"), "", pd.NaT], ids=str)
+@pytest.mark.parametrize("frame_of", [pd.DataFrame, pl.from_pandas, lambda f: f.convert_dtypes()])
+def test_a_cell_of_a_mapping_is_missing_as_in_the_frame(frame_of, missing):
+    frame, y = frame_of_numbers()
+    frame["age"] = [None if i % 9 == 4 else age for i, age in enumerate(frame["age"])]
+    model = OnlineClassifier().fit(frame_of(frame), y)
+    expected = model.predict_proba(frame_of(pd.DataFrame({"size": [None, 9.0], "age": [2.0, 1.0]})))
+    rows = [{"size": missing, "age": 2}, {"age": Decimal(1), "size": np.float32(9)}]
+    np.testing.assert_array_equal(model.predict_proba(rows), expected)
+    for row, probabilities in zip(rows, expected, strict=True):
+        of_one = model.predict_proba_one(row)
+        assert [of_one[label] for label in model.classes_] == probabilities.tolist()
+    for cell in ("red", [2.0], 10**400):
+        with pytest.raises(KeslerError, match="is not a number that float32 can hold"):
+            model.predict_one({"size": cell, "age": 2})
 
 
 def test_columns_that_a_frame_lacks_are_named():

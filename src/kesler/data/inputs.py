@@ -161,7 +161,8 @@ def framed_rows(X: Any, vocabulary: Vocabulary, *, absent: float, takes_missing:
     """Return rows of mappings that list every name, `absent` where one is not given."""
     entries, names = [X] if isinstance(X, Mapping) else X, vocabulary.indices
     n_rows, width = len(entries), len(names)
-    values = [entry.get(name, absent) for entry in entries for name in names]
+    cells = [entry.get(name, absent) for entry in entries for name in names]
+    values = cells if {*map(type, cells)} <= {float, int} else _numbers_of(cells) or cells
     lengths, indices = [0, *[width] * n_rows], [*range(width)] * n_rows
     rows = Rows.from_lists(lengths, indices, values, width, dense=True)
     require_values(rows.values.reshape(n_rows, width), takes_missing=takes_missing)
@@ -211,8 +212,8 @@ def positional_row(x: Any, width: int | None, *, takes_missing: bool) -> Rows:
         array = np.asarray(x)
     except ValueError as error:
         raise KeslerError(f"a row must hold numbers ({error})") from None
-    if array.dtype.kind == "O":
-        array = _numbers_of_objects(array)
+    if array.dtype.kind == "O" and (numbers := _numbers_of(array.ravel().tolist())) is not None:
+        array = np.array(numbers).reshape(array.shape)
     if array.dtype.kind not in "biuf":
         raise KeslerError(f"a row must hold numbers, not {array.dtype}: {x!r:.60}")
     array = as_float32(array)
@@ -229,20 +230,20 @@ def positional_row(x: Any, width: int | None, *, takes_missing: bool) -> Rows:
     return Rows.from_dense(array[None])
 
 
-def _numbers_of_objects(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return objects as numbers, NaN where one is missing; as they are if some are no numbers."""
+def _numbers_of(objects: list[Any]) -> list[float] | None:
+    """Return objects as numbers, NaN where one is missing; None if some are no numbers."""
     from kesler.data.schema.cells import UnfitError, plain
 
     try:
-        cells = [plain(cell) for cell in array.ravel().tolist()]
+        cells = [plain(each) for each in objects]
         numbers = [
-            np.nan if cell is None else float(cell)
+            math.nan if cell is None else float(cell)
             for cell in cells
             if cell is None or isinstance(cell, (int, float))
         ]
     except (UnfitError, OverflowError):  # what is no number, or larger than any float
-        return array
-    return np.array(numbers).reshape(array.shape) if len(numbers) == len(cells) else array
+        return None
+    return numbers if len(numbers) == len(cells) else None
 
 
 def listed_features(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
