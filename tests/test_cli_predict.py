@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from commands import (
+    WORDS,
     as_entries,
     kesler,
     kesler_process,
@@ -19,6 +21,7 @@ from commands import (
     write_csv,
     write_jsonl,
     write_svmlight,
+    write_vw,
 )
 from kesler import NEW as NEW_CLASS
 from kesler import OnlineClassifier, OnlineOrdinalClassifier, load
@@ -286,6 +289,32 @@ def test_standard_input(capsys, model, new):
     expected = kesler(capsys, "predict", new, "--model", model).out
     with kesler_process("predict", "-", "--model", model, stdin=subprocess.PIPE) as process:
         assert process.communicate(new.read_text()) == (expected, "")
+
+
+AS_TEXT = {
+    "jsonl": lambda words: json.dumps({"text": " ".join(words)}),
+    "vw": lambda words: f"| {' '.join(words)}",
+}
+
+
+@pytest.mark.parametrize("options", [[], ["--json-lines"]], ids=["names", "JSON lines"])
+@pytest.mark.parametrize("format", AS_TEXT)
+def test_each_row_of_a_pipe_is_answered_before_the_next(capsys, tmp_path, format, options):
+    path, model = tmp_path / f"rows.{format}", tmp_path / "m"
+    {"jsonl": write_jsonl, "vw": write_vw}[format](path, messages(200))
+    assert kesler(capsys, "learn", path, "--model", model).code == 0
+    command = "predict", "-", "--format", format, "--model", model, *options
+    with kesler_process(*command, stdin=subprocess.PIPE) as process:
+        stop = threading.Timer(120, process.kill)  # where an answer waits for further rows
+        stop.start()
+        for label, words in WORDS.items():
+            process.stdin.write(AS_TEXT[format](words[:2]) + "\n")
+            process.stdin.flush()
+            answer = process.stdout.readline().strip()
+            assert (json.loads(answer)["label"] if options else answer) == label
+        process.stdin.close()
+        assert process.wait() == 0
+        stop.cancel()
 
 
 def test_labels_that_the_output_cannot_hold_are_a_sentence(capsys, tmp_path, monkeypatch):

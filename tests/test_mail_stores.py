@@ -205,6 +205,24 @@ def test_one_message_comes_from_standard_input_or_a_file(tmp_path, monkeypatch, 
     assert read(write(tmp_path, "one.eml", content), require_labels=False) == rows
 
 
+def test_one_message_is_classified_as_a_filter_of_mail_asks(tmp_path, monkeypatch, capsys):
+    words = {"Bills": "invoice due", "Team": "lunch agenda"}
+    for folder, text in words.items():
+        (tmp_path / "mail" / folder).mkdir(parents=True)
+        for i in range(9):
+            write(tmp_path / "mail" / folder, f"{i}.eml", bytes(message(f"{text} {i}", JANUARY)))
+    model = tmp_path / "a.kesler"
+    assert main(["learn", str(tmp_path / "mail"), "--model", str(model)]) == 0
+    for folder, text in words.items():
+        content = bytes(message(f"the {text}", JANUARY)).replace(b"\n", b"\r\n")
+        for source in (write(tmp_path, "one.eml", content), "-"):
+            for options in ([], ["--format", "mail"]):
+                monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+                capsys.readouterr()
+                assert main(["predict", str(source), "--model", str(model), *options]) == 0
+                assert capsys.readouterr() == (f"{folder}\n", "")
+
+
 DRAFT = {
     SUBJECT: "Rechnung für März",
     BODY: "Bitte zahlen.\r\n",

@@ -290,6 +290,30 @@ def test_a_file_is_read_as_a_table(
     assert found[0].n_mistakes_ == found[1].n_mistakes_
 
 
+ALONE: dict[str, Callable[[float], str]] = {
+    "1,234.56": lambda x: f"{x:,.2f}",
+    "1.234,56": lambda x: f"{x:,.2f}".translate(str.maketrans(",.", ".,")),
+    "1'234.56": lambda x: f"{x:,.2f}".replace(",", "'"),
+    "1 234,56": lambda x: f"{x:,.2f}".replace(",", "\u202f").replace(".", ","),
+    "$1,234.56": lambda x: f"${x:,.2f}",
+}
+
+
+@pytest.mark.parametrize("options", [[], ["--table"], ["--number", "sum"]], ids=str)
+@pytest.mark.parametrize("form", ALONE)
+def test_amounts_alone_are_learnt_as_the_array_of_their_numbers(
+    form: str, options: list[str], tmp_path: Path
+) -> None:
+    numbers = [150.25 + 370 * i % 9000 for i in range(120)]
+    kinds = ["small" if n < 3000 else "middle" if n < 6000 else "large" for n in numbers]
+    lines = [f'"{ALONE[form](n)}",{kind}' for n, kind in zip(numbers, kinds, strict=True)]
+    (tmp_path / "sums.csv").write_text("\n".join(["sum,kind", *lines]))
+    learn = ["learn", str(tmp_path / "sums.csv"), "--label", "kind", "--model"]
+    assert main([*learn, str(tmp_path / "a"), *options]) == 0
+    expected = OnlineClassifier().partial_fit(np.array(numbers)[:, None], kinds)
+    assert load(tmp_path / "a").n_mistakes_ == expected.n_mistakes_
+
+
 TIMES = {  # a text, and its seconds
     "13:45": 49500.0,
     "9:05:30": 32730.0,
