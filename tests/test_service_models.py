@@ -89,7 +89,8 @@ def test_pages_and_endpoints_take_models_of_label_sets(client):
     assert said["label"] == ["a", "b"] and said["explanation"]["label"] == "a"
     for path in ("", "/classes", "/history", "/error", "/files"):
         assert client.get(f"/models/mail{path}").status_code == 200, path
-    assert "micro F1" in shown_when_ready(client, "error", "imperfect predictions")
+    page = shown_when_ready(client, "error", "imperfect predictions")
+    assert "micro F1" in page and "precision at 1, 3, 5" in page
     assert 'data-class="b"' in shown_when_ready(client, "classes", "2 classes, 3 rows")
 
 

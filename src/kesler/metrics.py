@@ -3,11 +3,17 @@
 Scores are float arrays of shape (n_rows, n_labels); NaN marks a label that was not known, which
 ranks last. Rows for which a metric is not defined are ignored; the result is NaN if no row is
 left.
+
+Metrics at k are of the k labels of highest score, which are suggested first, and are means over the
+rows with a label. Labels of equal scores are in the order of their columns. A relevant label that
+was not known is never among the first k, so that it is missed. Where there are fewer than k labels,
+the divisor of the precision is k all the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,16 +23,21 @@ from kesler.errors import KeslerError
 
 __all__ = [
     "calibration_error",
+    "f1_at",
     "hamming_loss",
     "kendall_tau",
     "log_loss",
     "mean_absolute_error",
     "micro_f1",
+    "ndcg_at",
     "one_error",
+    "precision_at",
     "ranking_loss",
+    "recall_at",
 ]
 
 Floats = npt.NDArray[np.floating[Any]]
+Integers = npt.NDArray[np.integer[Any]]
 
 
 def one_error(scores: Floats, relevant: npt.NDArray[np.bool_]) -> float:
@@ -86,6 +97,174 @@ def micro_f1(scores: Floats, relevant: npt.NDArray[np.bool_]) -> float:
     predicted = scores > 0
     named = int(predicted.sum()) + int(relevant.sum())
     return 2 * int((predicted & relevant).sum()) / named if named else float("nan")
+
+
+def precision_at(scores: Floats, relevant: npt.NDArray[np.bool_], k: int) -> float:
+    r"""Return the mean share of relevant labels among the k of highest score.
+
+    .. math:: \frac1T \sum_t \frac1k |\{\pi_{t1} \dots \pi_{tk}\} \cap Y_t|
+
+    where pi_t is the order of the labels by score. At k = 1, it is 1 minus `one_error`.
+
+    Parameters
+    ----------
+    scores : float array of shape (n_rows, n_labels)
+        Scores; NaN where the label was not known. Equal scores rank in the order of columns.
+    relevant : bool array of shape (n_rows, n_labels)
+        Whether each label is relevant. Rows without a relevant label are ignored.
+    k : int of 1 or more
+        Number of labels of each row. The divisor is k where there are fewer labels as well.
+
+    Raises
+    ------
+    KeslerError
+        If k is no such number.
+
+    Notes
+    -----
+    The cost is O(n_rows n_labels): labels below the first k are not sorted.
+
+    Examples
+    --------
+    >>> precision_at(np.array([[3.0, 2.0, 1.0]]), np.array([[True, False, True]]), 2)
+    0.5
+    """
+    return TopLabels.of(scores, relevant, k).precision(k)
+
+
+def recall_at(scores: Floats, relevant: npt.NDArray[np.bool_], k: int) -> float:
+    r"""Return the mean share of the relevant labels that are among the k of highest score.
+
+    .. math:: \frac1T \sum_t \frac1{|Y_t|} |\{\pi_{t1} \dots \pi_{tk}\} \cap Y_t|
+
+    Parameters, errors and cost are those of :func:`precision_at`. A relevant label that was not
+    known is one of Y. Larger k have higher recall; it is below 1 where Y has more than k labels.
+
+    Examples
+    --------
+    >>> recall_at(np.array([[3.0, 2.0, 1.0]]), np.array([[True, True, True]]), 2)
+    0.6666666666666666
+    """
+    return TopLabels.of(scores, relevant, k).recall(k)
+
+
+def f1_at(scores: Floats, relevant: npt.NDArray[np.bool_], k: int) -> float:
+    r"""Return the mean over rows of the F1 of the k labels of highest score.
+
+    .. math:: \frac1T \sum_t \frac{2 |\{\pi_{t1} \dots \pi_{tk}\} \cap Y_t|}{k + |Y_t|}
+
+    Parameters, errors and cost are those of :func:`precision_at`.
+
+    Examples
+    --------
+    >>> f1_at(np.array([[3.0, 2.0, 1.0]]), np.array([[True, True, True]]), 2)
+    0.8
+    """
+    return TopLabels.of(scores, relevant, k).f1(k)
+
+
+def ndcg_at(scores: Floats, relevant: npt.NDArray[np.bool_], k: int) -> float:
+    r"""Return the mean normalised discounted cumulative gain of the k labels of highest score.
+
+    .. math:: \frac1T \sum_t \frac{\sum_{i=1}^k 1[\pi_{ti} \in Y_t] / \log_2(i + 1)}
+        {\sum_{i=1}^{\min(k, |Y_t|)} 1 / \log_2(i + 1)}
+
+    The gain of a relevant label is 1, as is usual for label sets. The divisor is the sum in the
+    best order, so that the value is 1 if the first min(k, |Y|) labels are relevant.
+
+    Parameters, errors and cost are those of :func:`precision_at`.
+
+    References
+    ----------
+    Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, 2002, whose discount
+    is that of log2(i) from the second label on; the one above is that of Burges et al., 2005.
+
+    Examples
+    --------
+    >>> round(ndcg_at(np.array([[3.0, 2.0, 1.0]]), np.array([[False, True, True]]), 2), 3)
+    0.387
+    """
+    return TopLabels.of(scores, relevant, k).ndcg(k)
+
+
+@dataclass(frozen=True, slots=True)
+class TopLabels:
+    """Which of the labels of highest score are relevant, in the rows with a relevant label.
+
+    The methods are the metrics at any k up to that of `of`, without another search.
+
+    Parameters
+    ----------
+    hits : bool array of shape (n_rows, min(k, n_labels))
+        Whether the label of each place is relevant, the highest score first.
+    n_relevant : int array of shape (n_rows,)
+        Number of relevant labels.
+    """
+
+    hits: npt.NDArray[np.bool_]
+    n_relevant: Integers
+
+    @staticmethod
+    def of(scores: Floats, relevant: npt.NDArray[np.bool_], k: int) -> TopLabels:
+        """Return the first k labels; see :func:`precision_at`."""
+        require_depth(k)
+        n_relevant = relevant.sum(axis=1)
+        some = np.flatnonzero(n_relevant)
+        known = with_unknown_last(scores[some])
+        hits = np.take_along_axis(relevant[some] & (known > -np.inf), highest(known, k), axis=1)
+        return TopLabels(hits, n_relevant[some])
+
+    def precision(self, k: int) -> float:
+        """Return `precision_at`."""
+        return mean_or_nan(self._n_hits(k) / k)
+
+    def recall(self, k: int) -> float:
+        """Return `recall_at`."""
+        return mean_or_nan(self._n_hits(k) / self.n_relevant)
+
+    def f1(self, k: int) -> float:
+        """Return `f1_at`."""
+        return mean_or_nan(2 * self._n_hits(k) / (k + self.n_relevant))
+
+    def ndcg(self, k: int) -> float:
+        """Return `ndcg_at`."""
+        hits = self.hits[:, :k]
+        discounts = 1 / np.log2(np.arange(2, hits.shape[1] + 2))
+        best = discounts.cumsum()[np.minimum(self.n_relevant, len(discounts)) - 1]
+        return mean_or_nan(hits @ discounts / best)
+
+    def _n_hits(self, k: int) -> Integers:
+        counts: Integers = self.hits[:, :k].sum(axis=1)
+        return counts
+
+
+def require_depth(k: Any) -> None:
+    """Raise unless k is an integer of 1 or more."""
+    if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
+        raise KeslerError(f"k={k!r}: give the number of labels of each row that count, 1 or more")
+
+
+def highest(scores: Floats, k: int) -> npt.NDArray[np.intp]:
+    """Return the columns of the k highest scores of each row, the highest first.
+
+    There are fewer if there are fewer columns. Equal scores are in the order of columns, whatever
+    the partition does with them. NaN is not allowed.
+
+    Examples
+    --------
+    >>> highest(np.array([[1.0, 3.0, 1.0, 2.0], [5.0, 5.0, 5.0, 5.0]]), 3).tolist()
+    [[1, 3, 0], [0, 1, 2]]
+    """
+    n_rows, n_columns = scores.shape
+    if k >= n_columns:
+        return np.argsort(-scores, axis=1, kind="stable")
+    least = np.partition(scores, n_columns - k, axis=1)[:, n_columns - k, None]
+    above, equal = scores > least, scores == least
+    n_free = k - above.sum(axis=1, keepdims=True)
+    chosen = above | (equal & (equal.cumsum(axis=1) <= n_free))
+    columns = np.nonzero(chosen)[1].reshape(n_rows, k)
+    order = np.argsort(-np.take_along_axis(scores, columns, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1)
 
 
 def mean_absolute_error(

@@ -128,6 +128,22 @@ class MultilabelResult(LabelResult):
         """F1 of all labels predicted for all rows together."""
         return metrics.micro_f1(self.scores, self.relevant)
 
+    def precision_at(self, k: int) -> float:
+        """Return the mean share of relevant labels among the k of highest score."""
+        return metrics.precision_at(self.scores, self.relevant, k)
+
+    def recall_at(self, k: int) -> float:
+        """Return the mean share of the relevant labels that are among the k of highest score."""
+        return metrics.recall_at(self.scores, self.relevant, k)
+
+    def f1_at(self, k: int) -> float:
+        """Return the mean over rows of the F1 of the k labels of highest score."""
+        return metrics.f1_at(self.scores, self.relevant, k)
+
+    def ndcg_at(self, k: int) -> float:
+        """Return the mean normalised discounted cumulative gain of the k labels."""
+        return metrics.ndcg_at(self.scores, self.relevant, k)
+
     def report(self) -> LabelReport:
         """Return a report by label: first row, rows, precision, recall and F1.
 

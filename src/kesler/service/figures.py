@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kesler.evaluation.reports import charts
-from kesler.evaluation.reports.label_sets import LabelReport
+from kesler.evaluation.reports.label_sets import MEASURES_AT, LabelReport
 from kesler.evaluation.reports.report import Report
+from kesler.evaluation.reports.text import number
 from kesler.service.served import Served
 from kesler.service.validation import Validated
 from kesler.service.views import counted, percent, shown_name, shown_time
@@ -117,7 +118,17 @@ def _tiles_of_labels(report: LabelReport) -> list[tuple[str, str]]:
     return [
         ("micro F1", f"{report.micro_f1:.3f}"),
         ("Hamming loss", f"{report.hamming_loss:.4f}"),
+        *_tiles_at(report),
         ("imperfect predictions", f"{report.n_mistakes:,}"),
         ("rows", f"{report.n_rows:,}"),
         ("labels", f"{len(report.labels):,}"),
+    ]
+
+
+def _tiles_at(report: LabelReport) -> list[tuple[str, str]]:
+    """Return the measures of the labels of highest score, one for each number of labels."""
+    depths = ", ".join(str(each.k) for each in report.at)
+    return [
+        (f"{title} at {depths}", ", ".join(number(getattr(each, name)) for each in report.at))
+        for name, title in MEASURES_AT.items()
     ]

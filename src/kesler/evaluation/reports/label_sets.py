@@ -10,14 +10,19 @@ import numpy as np
 
 from kesler.data.labels import Label
 from kesler.errors import KeslerError
+from kesler.evaluation.reports.coding import Mask
 from kesler.evaluation.reports.measures import share
 from kesler.evaluation.reports.report import plain
-from kesler.evaluation.reports.text import clipped, counted, percent, table
+from kesler.evaluation.reports.text import clipped, counted, number, percent, table
+from kesler.metrics import Floats, TopLabels
 
 if TYPE_CHECKING:
     from kesler.evaluation.results import MultilabelResult
 
 MOST_LABELS = 40
+DEPTHS = (1, 3, 5)
+MEASURES_AT = {"precision": "precision", "recall": "recall", "f1": "F1", "ndcg": "NDCG"}
+"""The measures of the k labels of highest score, as fields of `FiguresAt`, and their titles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,25 @@ class LabelFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class FiguresAt:
+    """The figures of the k labels of highest score; see `kesler.metrics`.
+
+    Attributes
+    ----------
+    k : int
+        Number of labels of each row.
+    precision, recall, f1, ndcg : float
+        Means over the rows with a relevant label; NaN without such.
+    """
+
+    k: int
+    precision: float
+    recall: float
+    f1: float
+    ndcg: float
+
+
+@dataclass(frozen=True, slots=True)
 class LabelReport:
     """A report on label sets, with `str`, `to_dict`, `to_json` and `to_frame`.
 
@@ -64,6 +88,8 @@ class LabelReport:
         Number of rows with an imperfect prediction, among the labels known by then.
     micro_f1, hamming_loss, one_error, ranking_loss : float
         As of the result.
+    at : tuple of FiguresAt
+        The figures of the 1, 3 and 5 labels of highest score.
     labels : tuple of LabelFigures
         The figures of each label, those relevant to the most rows first.
     """
@@ -74,6 +100,7 @@ class LabelReport:
     hamming_loss: float
     one_error: float
     ranking_loss: float
+    at: tuple[FiguresAt, ...]
     labels: tuple[LabelFigures, ...]
 
     @staticmethod
@@ -85,7 +112,8 @@ class LabelReport:
                 "weight above 0"
             )
         names = result.labels or tuple(range(result.scores.shape[1]))
-        figures = [_figures(result, i, name) for i, name in enumerate(names)]
+        columns = zip(names, result.scores.T, result.relevant.T, strict=True)
+        figures = [_figures(*each) for each in columns]
         return LabelReport(
             result.n_trials,
             result.n_mistakes,
@@ -93,6 +121,7 @@ class LabelReport:
             result.hamming_loss,
             result.one_error,
             result.ranking_loss,
+            _figures_at(result),
             tuple(sorted(figures, key=lambda each: -each.rows)),
         )
 
@@ -118,8 +147,16 @@ class LabelReport:
             f"{counted(self.n_mistakes, 'row')} predicted imperfectly\n"
             f"micro F1 {self.micro_f1:.3f}, Hamming loss {self.hamming_loss:.4f}, one-error "
             f"{self.one_error:.3f}, ranking loss {self.ranking_loss:.4f}\n\n"
+            f"Labels of highest score\n{self._at()}\n\n"
             f"Labels{which}\n{table(heading, rows)}"
         )
+
+    def _at(self) -> str:
+        rows = [
+            (f"first {each.k}", *(number(getattr(each, name)) for name in MEASURES_AT))
+            for each in self.at
+        ]
+        return table(("", *MEASURES_AT.values()), rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as what JSON can hold; measures that are not defined are None."""
@@ -137,9 +174,14 @@ class LabelReport:
         return data_frame({name: [getattr(each, name) for each in self.labels] for name in names})
 
 
-def _figures(result: MultilabelResult, i: int, name: Label) -> LabelFigures:
-    """Return the figures of the label in column i."""
-    scores, relevant = result.scores[:, i], result.relevant[:, i]
+def _figures_at(result: MultilabelResult) -> tuple[FiguresAt, ...]:
+    """Return the figures of the labels of highest score, which are looked for once."""
+    top = TopLabels.of(result.scores, result.relevant, max(DEPTHS))
+    return tuple(FiguresAt(k, *(getattr(top, name)(k) for name in MEASURES_AT)) for k in DEPTHS)
+
+
+def _figures(name: Label, scores: Floats, relevant: Mask) -> LabelFigures:
+    """Return the figures of the label of a column."""
     known, predicted = ~np.isnan(scores), scores > 0
     n_right = int((relevant & predicted).sum())
     n_relevant, n_predicted = int((relevant & known).sum()), int(predicted.sum())
