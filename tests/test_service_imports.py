@@ -289,8 +289,54 @@ def test_fields_of_a_form_are_options_as_those_of_the_query(desk):
     assert both.json()["unchanged"] == 1
 
 
+def test_a_name_that_is_twice_in_the_query_is_refused(desk):
+    answer = desk.post(f"{IMPORT}?label=team&label=title", content=b"title,team\nwin,spam\n")
+    assert "the query has a name twice" in error_of(answer, 400)
+
+
 def read(content, **options):
     return rows_of_file(File(content), 9, ImportOptions.of(options))
+
+
+COLUMNS_OF_ONE_MEANING = [
+    (b"text,team,label\nwin,spam,no\n", {"label": "team"}, ("win", "spam"), ["label"]),
+    (b"label,text,team\nno,win,spam\n", {"label": "team"}, ("win", "spam"), ["label"]),
+    (
+        b'{"text": "win", "team": "spam", "label": "no"}',
+        {"label": "team"},
+        ("win", "spam"),
+        ["label"],
+    ),
+    (b"text,title,label\nno,win,spam\n", {"text": "title"}, ("win", "spam"), ["text"]),
+    (b"Text,text,LABEL,label\nno,win,no,spam\n", {}, ("win", "spam"), ["Text", "LABEL"]),
+    (
+        b"size,team,label\n1,spam,no\n",
+        {"label": "team"},
+        ({"size": "1", "label": "no"}, "spam"),
+        [],
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "options", "row", "ignored"), COLUMNS_OF_ONE_MEANING)
+def test_a_column_that_is_named_wins_over_that_of_the_name(content, options, row, ignored):
+    found = read(content, **options)
+    assert (answers(found), found.ignored) == ([row], ignored)
+
+
+def test_an_id_that_is_named_wins_over_the_column_id():
+    for content in (b"text,ticket,id\na,t1,no\n", b'{"text": "a", "ticket": "t1", "id": "no"}'):
+        found = read(content, id="ticket")
+        assert (found.rows[0].id, found.ignored) == ("t1", ["id"])
+
+
+def test_a_file_whose_columns_have_no_label_says_so():
+    for content in (b"text,team\nwin,spam\n", b"size,colour\n1,red\n", SEQUENCES["FASTA"]):
+        (note,) = read(content).notes
+        assert note.startswith("no column is the label") and "label=..." in note
+    for content in (b"text\nwin\n", b"text,Label\nwin,\n", b"id,text,person\n1,a,b\n", MESSAGE):
+        assert not read(content).notes
+    assert not read(b"text,team\nwin,spam\n", label="team").notes
 
 
 NESTED = b'{"ticket": {"text": "win; cash", "team": "spam"}}\n'
@@ -353,6 +399,10 @@ BAD_ROWS = {
     "an open quote": (b'text,label\nwin,spam\n"a,b\nteam,work\n', "line 3"),
     "no JSON": (FIRST + b'\n\n{"text"\n' + LAST, "line 3"),
     "an object as label": (FIRST + b'\n{"text": "a", "label": {"b": 1}}\n' + LAST, "line 2"),
+    "an object as id": (FIRST + b'\n{"text": "a", "id": {"b": 1}}\n' + LAST, "line 2"),
+    "a truth value as person": (FIRST + b'\n{"text": "a", "person": true}\n' + LAST, "line 2"),
+    "an infinite text": (FIRST + b'\n{"text": 1e999}\n' + LAST, "line 2"),
+    "two columns of texts": (FIRST + b'\n{"Text": "a", "TEXT": "b"}\n' + LAST, "line 2"),
     "no object": (b"[" + FIRST + b", 7,\n" + LAST + b"]", "record 2"),
     "a message of messages": (
         FROM + b"X-Gmail-Labels: spam\nSubject: win\n\n\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -65,9 +65,15 @@ class Call:
 
     def query(self, **allowed: str) -> dict[str, str]:
         """Return the query with defaults; raise if it has other names."""
-        given = dict(self.request.query_params)
+        return allowed | self.query_of(allowed)
+
+    def query_of(self, allowed: Iterable[str]) -> dict[str, str]:
+        """Return the query; raise if it has other names, or one twice."""
+        given = self.request.query_params
         rows_in.require_fields(given, allowed, "the query")
-        return allowed | given
+        if len(given) < len(given.multi_items()):
+            raise Refusal(BAD_REQUEST, "the query has a name twice: send each once")
+        return dict(given)
 
     @property
     def has_lines(self) -> bool:
@@ -461,8 +467,7 @@ def _kept(served: Served) -> Iterator[Kept]:
 
 async def import_file(call: Call) -> Response:
     """File the rows of a file."""
-    limits, query = call.settings, dict(call.request.query_params)
-    rows_in.require_fields(query, OPTIONS, "the query")
+    limits, query = call.settings, call.query_of(OPTIONS)
     data = await body_of(call.request, limits.max_import, limits.patience)
     file = await call.thread(file_of, data, call.request.headers.get("content-type", ""))
     options = ImportOptions.of(_options(query, file.fields))

@@ -254,8 +254,9 @@ def rows_of_file(file: File, most: int, options: ImportOptions | None = None) ->
     """
     options = options or ImportOptions()
     contents = contents_of(file, most, options)
-    _require_columns(contents.records, options)
-    upload = Upload([], [], [], [], contents.notes)
+    names = dict.fromkeys(name for each in contents.records for name in each.values)
+    _require_columns(names, options)
+    upload = Upload([], [], [], [], [*contents.notes, *_said_of_labels(names, options)])
     seen, ignored = Counter[str](), dict[str, None]()
     for record in contents.records:
         try:
@@ -289,10 +290,20 @@ def _of_file(refusal: Refusal) -> Refusal:
     )
 
 
-def _require_columns(records: Sequence[Record], options: ImportOptions) -> None:
+def _said_of_labels(names: Iterable[str], options: ImportOptions) -> list[str]:
+    """Return a sentence if there are columns, but none is the label."""
+    folded = {name.strip().casefold() for name in names} - {TEXT, ID, PERSON, ROW}
+    if not folded or LABEL in folded or LABEL in options.columns:
+        return []
+    return [
+        "no column is the label, so that the rows wait for an answer: if one is, name it with "
+        "label=..."
+    ]
+
+
+def _require_columns(found: Mapping[str, None], options: ImportOptions) -> None:
     """Raise if no record has a column that is named."""
     named = {*options.texts, *(each for name, each in options.columns.items() if name != TEXT)}
-    found = dict.fromkeys(name for record in records for name in record.values)
     absent = sorted(named - found.keys())
     if absent and found:
         raise Refusal(
@@ -300,21 +311,37 @@ def _require_columns(records: Sequence[Record], options: ImportOptions) -> None:
         )
 
 
-def _renamed(record: dict[str, Any], options: ImportOptions) -> dict[str, Any]:
-    """Return a record with the names of the columns that have a meaning; others are as given."""
-    texts = options.texts
-    meaning = {column: name for name, column in options.columns.items() if name != TEXT}
-    taken = {*meaning.values(), *([TEXT] if texts else ())}
-    for name in record:
-        folded = name.strip().casefold()
-        if name not in meaning and folded in (TEXT, LABEL, ID) and folded not in taken:
-            meaning[name] = folded
-    found = {meaning.get(name, name): value for name, value in record.items()}
-    if not texts:
-        return found
-    parts = [found.pop(each, None) for each in texts]
-    given = [_text(each) for each in parts if not is_missing(each)]
-    return {**found, TEXT: "\n".join(given) if given else None}
+def _parted(
+    record: dict[str, Any], options: ImportOptions
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the values of a record that have a meaning, by this, and its other columns."""
+    columns = {name: _column(name, record, options) for name in (LABEL, ID, PERSON)}
+    texts = options.texts or [each for each in [_column(TEXT, record, options)] if each]
+    given = {name: record.get(column) for name, column in columns.items() if column}
+    if texts:
+        given[TEXT] = record.get(texts[0]) if len(texts) == 1 else _joined(record, texts)
+    used = {*texts, *columns.values()}
+    return given, {name: value for name, value in record.items() if name not in used}
+
+
+def _column(meaning: str, record: Mapping[str, Any], options: ImportOptions) -> str | None:
+    """Return the column that has a meaning: that named, that of its name, or so in capitals."""
+    named = options.columns.get(meaning)
+    if named is not None or meaning in record:
+        return named or meaning
+    folded = [] if meaning == PERSON else [n for n in record if n.strip().casefold() == meaning]
+    if len(folded) > 1:
+        raise Refusal(
+            NOT_VALID,
+            f"{folded[0]!r} and {folded[1]!r} can both be the {meaning}: name one with "
+            f"{meaning}=...",
+        )
+    return folded[0] if folded else None
+
+
+def _joined(record: Mapping[str, Any], texts: Sequence[str]) -> str | None:
+    given = [_text(record[each]) for each in texts if not is_missing(record.get(each))]
+    return "\n".join(map(str, given)) if given else None
 
 
 def _filed(record: Record, options: ImportOptions, seen: Counter[str]) -> tuple[Taught, list[str]]:
@@ -324,22 +351,33 @@ def _filed(record: Record, options: ImportOptions, seen: Counter[str]) -> tuple[
     """
     if record.fault:
         raise Refusal(BAD_REQUEST, record.fault)
-    values = _renamed(record.values, options)
-    given = {name: values.pop(name, None) for name in (LABEL, ID, PERSON)}
-    unused = [name for name in values if name != TEXT] if TEXT in values else []
-    content = row(converted(_content(values), Row, TEXT if TEXT in values else ROW))
-    own = None if is_missing(given[ID]) else str(given[ID])
-    id = named(own, ID) if own else _id_of(content, seen)
-    person = None if is_missing(given[PERSON]) else str(given[PERSON])
-    return Taught(content, _answer(given[LABEL]), id, optional(person or None, PERSON)), unused
+    given, values = _parted(record.values, options)
+    has_text = TEXT in given
+    found = _text_of(given[TEXT]) if has_text else _content(values)
+    content = row(converted(found, Row, TEXT if has_text else ROW))
+    id = _name(given, ID) or _id_of(content, seen)
+    taught = Taught(content, _answer(given.get(LABEL)), id, _name(given, PERSON))
+    return taught, [*values] if has_text else []
+
+
+def _name(given: Mapping[str, Any], what: str) -> str | None:
+    """Return the id or the person of a record as a text, None if it has none."""
+    value = given.get(what)
+    if is_missing(value) or value == "":
+        return None
+    if isinstance(value, (list, dict, bool)):
+        raise Refusal(NOT_VALID, f"{what} is no text and no number")
+    return named(_written(value) if not isinstance(value, str) else value, what)
+
+
+def _text_of(value: Any) -> Any:
+    if is_missing(value):
+        raise Refusal(NOT_VALID, "it has no text")
+    return _text(value)
 
 
 def _content(values: Mapping[str, Any]) -> Any:
-    """Return what is to be learnt or filed of a record: its text, or all its columns."""
-    if TEXT in values:
-        if is_missing(values[TEXT]):
-            raise Refusal(NOT_VALID, "it has no text")
-        return _text(values[TEXT])
+    """Return what is to be learnt or filed of the columns of a record."""
     if set(values) == {ROW} and not isinstance(values[ROW], str):
         return values[ROW]
     cells = {name: _cell(name, value) for name, value in values.items()}
@@ -360,6 +398,8 @@ def _written(value: Any) -> str:
     """Return a value that is no text as it is written."""
     if isinstance(value, bool):
         return json.dumps(value)
+    if isinstance(value, float) and not isfinite(value):
+        raise Refusal(NOT_VALID, f"it holds {value}, which is no finite number")
     return value.isoformat() if isinstance(value, (date, time)) else str(value)
 
 
