@@ -48,7 +48,9 @@ def kesler_process(*arguments: object, **options: Any) -> subprocess.Popen[str]:
     """Start a command in a process of its own."""
     command = [sys.executable, "-W", "error", "-m", "kesler", *map(str, arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, env=dict(os.environ), **{**pipes, **options})
+    # Where Python writes without a buffer, answers that are not flushed would arrive as well.
+    env = {name: each for name, each in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.Popen(command, env=env, **{**pipes, **options})
 
 
 def refused(done: Done, *words: str) -> None:

@@ -27,6 +27,8 @@ from test_readers import entries, read, write
         ("Ärger в поезде, 東京", ["ärger", "в", "поезде", "東", "京", "東京"]),
         ("", []),
         ("…, -", ["...,", "-"]),
+        ("...", ["..."]),
+        ("+ -\n*", ["+", "-", "*"]),
     ],
 )
 def test_tokens(text, tokens):
