@@ -4,13 +4,14 @@ import csv
 import gzip
 import io
 import json
+import random
 import sys
 from datetime import date
 
 import pytest
 
 from commands import kesler, refused
-from kesler import load
+from kesler import OnlineClassifier, load
 
 KINDS = ["low", "mid", "high"]
 
@@ -138,6 +139,42 @@ def test_a_run_with_skipped_rows_goes_on_where_it_stopped(capsys, tmp_path, lear
         capsys, "learn", tmp_path / "rows.csv", "--model", tmp_path / "m", "--resume", "--skip-bad"
     )
     assert again.code == 0 and load(tmp_path / "m").n_trials_ == 298
+
+
+# ---- files of categories alone ------------------------------------------------------------------
+
+
+def categories(n_columns, n=300):
+    """Rows of categories, the first two of which tell the kind, and neither of them alone."""
+    draw = random.Random(n_columns)
+    drawn = [[draw.choice("uv") for _ in range(n_columns)] for _ in range(n)]
+    return [[*row, "odd" if row[0] == row[1] else "even"] for row in drawn]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("n_columns", [6, 12, 13])
+def test_categories_alone_are_learnt_as_in_python(learn, form, n_columns):
+    rows = categories(n_columns)
+    names = [*(f"c{i}" for i in range(n_columns)), "kind"]
+    records = [dict(zip(names, row, strict=True)) for row in rows]
+    text = "\n".join(map(json.dumps, records)) if form == "jsonl" else lines([names, *rows])
+    done, mistakes = learn(text, "--label", "kind", name=f"rows.{form}")
+    kinds = [record.pop("kind") for record in records]
+    alone = OnlineClassifier().partial_fit(records, kinds)
+    assert mistakes == alone.n_mistakes_
+    # Pairs of two of more than 12 columns have no features, and single words are read faster.
+    assert (mistakes < 60) == (n_columns <= 12) == ("\ncolumn " in done.out)
+
+
+def test_words_of_categories_are_learnt_as_in_python(learn):
+    draw = random.Random(0)
+    rows = [[f"{draw.choice(['mild', 'wild'])} {draw.choice('abcdefgh')}"] for _ in range(200)]
+    text = lines([["weather", "kind"], *([cell, cell[0]] for (cell,) in rows)])
+    done, mistakes = learn(text, "--label", "kind")
+    alone = OnlineClassifier().partial_fit(
+        [{"weather": cell} for (cell,) in rows], [cell[0] for (cell,) in rows]
+    )
+    assert "weather" in columns_of(done) and mistakes == alone.n_mistakes_
 
 
 # ---- the notation of the file to predict --------------------------------------------------------

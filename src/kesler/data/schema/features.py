@@ -40,7 +40,7 @@ KNOTS = tuple(k / 2 for k in range(-4, 5))
 OF_NUMBER = ("", *(f"@{k}" for k in range(len(KNOTS))))  # what ends the names of its features
 CYCLES = tuple(f"{cycle}.{part}" for cycle in ("day", "week", "year") for part in ("sin", "cos"))
 THURSDAY = 3  # the day of the week of 1970-01-01, from Monday
-# Of tables without texts, pairs of so many columns of categories have features of their own.
+# Of tables without texts, pairs of up to so many columns of categories have features of their own.
 MOST_PAIRED, UNPAIRED = 12, ("text", "sequence", "tags", "vector")
 LONGEST_CATEGORY, WORDS_OF_CATEGORY = 80, 1.25  # characters; length of the words of a category
 
@@ -118,7 +118,8 @@ def paired_columns(schema: Schema) -> list[str]:
     """
     if any(column.kind in UNPAIRED and not _are_names(column) for column in schema.columns):
         return []
-    return [each.name for each in schema.columns if each.kind == "category"][:MOST_PAIRED]
+    names = [each.name for each in schema.columns if each.kind == "category"]
+    return names if 1 < len(names) <= MOST_PAIRED else []
 
 
 def _are_names(column: Column) -> bool:
