@@ -355,6 +355,34 @@ def test_sets_of_classes(capsys, model, new):
         assert found["may_be_new"] == (NEW_CLASS in members)
 
 
+def test_paths_end_where_they_are_sure(capsys, tmp_path):
+    reference, taxa, model = (tmp_path / name for name in ("r.fasta", "taxa.tsv", "taxa.kesler"))
+    rng = np.random.default_rng(0)
+    species = {f"k;{genus};{s}": rng.choice([*"ACGT"], 80) for genus in "gh" for s in "st"}
+    rows = [("".join(species[t]), t) for t in rng.choice([*species], 80)]
+    reference.write_text("".join(f">{i}\n{letters}\n" for i, (letters, _) in enumerate(rows)))
+    taxa.write_text("".join(f"{i}\t{taxon}\n" for i, (_, taxon) in enumerate(rows)))
+    assert kesler(capsys, "learn", reference, "--labels", taxa, "--model", model).code == 0
+    loaded = load(model)
+    for options, least in ((), 0.9), (("--min-confidence", 0.5), 0.5):
+        command = "predict", reference, "--model", model, "--path", ";", *options
+        expected = loaded.predict_path([{"sequence": letters} for letters, _ in rows], least)
+        assert kesler(capsys, *command).lines == [each.path for each in expected]
+        lines = kesler(capsys, *command, "--json-lines").lines
+        for line, each in zip(lines, expected, strict=True):
+            assert json.loads(line) == {
+                "label": each.path or None,
+                "confidence": pytest.approx(each.probability, abs=1e-6),
+            }
+    out = tmp_path / "paths.csv"
+    assert kesler(capsys, *command, "--output", out, "--id", "id").code == 0
+    frame = pd.read_csv(out, keep_default_na=False)
+    assert frame["label"].tolist() == [each.path for each in expected]
+    done = kesler(capsys, "predict", reference, "--model", model, "--path", "")
+    assert done.code == 2 and "give what separates the names" in done.err
+    assert kesler(capsys, *command, "-n", "2").code == 2
+
+
 def test_a_model_without_estimates_has_no_confidence(capsys, new, tmp_path):
     path, rows = tmp_path / "pa.kesler", write_jsonl(tmp_path / "old.jsonl", messages(200))
     learning = "--hypotheses", "multi", "--update", "pa1"

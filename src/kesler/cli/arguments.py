@@ -361,6 +361,14 @@ def _predict(command: Command) -> None:
         help="print a set of classes, separated by tabs, that contains the right one in this share "
         "of the rows, from 0.8 on, such as 0.9; it may contain (new), and may be empty",
     )
+    what.add_argument(
+        "--path",
+        type=_separator,
+        metavar="SEPARATOR",
+        help="of classes that are paths, such as taxa with ';' between their ranks: print the path "
+        "down to the last rank of a probability of at least --min-confidence (default: 0.9); it "
+        "may be empty",
+    )
     command.add_argument(
         "--min-confidence",
         type=_share_of_rows,
@@ -595,6 +603,12 @@ def _coverage(token: str) -> float:
     if share < COVERAGES[0]:
         raise ArgumentTypeError(f"{token!r} is below {COVERAGES[0]}, the smallest that is tracked")
     return share
+
+
+def _separator(token: str) -> str:
+    if not token:
+        raise ArgumentTypeError("it is empty: give what separates the names, such as ';'")
+    return token
 
 
 class _SkipBad(Action):

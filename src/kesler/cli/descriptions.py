@@ -75,6 +75,7 @@ examples:
   kesler predict new.jsonl --model mail.kesler -n 3
   kesler predict new.jsonl --model mail.kesler --min-confidence 0.8
   kesler predict new.jsonl --model mail.kesler --coverage 0.9
+  kesler predict reads.fastq.gz --model species.kesler --path ';'
   kesler predict new.csv --model desk.kesler --id ticket --output teams.csv
   cat new.jsonl | kesler predict - --model mail.kesler --scores --json-lines
 

@@ -14,7 +14,14 @@ from kesler.cli.files import require_distinct, require_writable
 from kesler.cli.methods import loaded
 from kesler.cli.model_input import blocks_for, opened_for, report_misfits
 from kesler.data.rows import Rows
-from kesler.online.blocks import assess_rows, estimates, readable_rows, score_rows, sets_of
+from kesler.online.blocks import (
+    assess_rows,
+    estimates,
+    path_rows,
+    readable_rows,
+    score_rows,
+    sets_of,
+)
 from kesler.online.classifier import OnlineClassifier
 from kesler.readers.stream import Block
 
@@ -27,7 +34,8 @@ def run(options: Namespace) -> None:
     model = loaded(options.model)
     has_origins = options.skip_bad or options.id is not None or options.output is not None
     stream = opened_for(model, options, require_labels=False, id=options.id, origins=has_origins)
-    is_sure = options.min_confidence is not None or options.coverage is not None
+    given = (options.min_confidence, options.coverage, options.path)
+    is_sure = any(option is not None for option in given)
     options.assessed = is_sure or (options.output is not None and estimates(model))
     n_before = 0  # the number of the last row that was written
     with writing(options, model.classes_by_code_) as write:
@@ -42,8 +50,14 @@ def run(options: Namespace) -> None:
 
 def _answers(model: OnlineClassifier, block: Block, options: Namespace) -> Iterator[Answer]:
     rows = readable_rows(model, block.rows)
-    rankings = _rankings(model, rows, options)
     origins: Sequence[Any] = [None] * len(block) if block.origins is None else block.origins
+    if options.path is not None:
+        least = 0.9 if options.min_confidence is None else options.min_confidence
+        paths = path_rows(model, rows, least, options.path)
+        for found, origin in zip(paths, origins, strict=True):
+            yield Answer(found.path or None, [], found.probability, origin=origin)
+        return
+    rankings = _rankings(model, rows, options)
     if not options.assessed:
         labels = _labels(model, rows, rankings)
         for label, ranking, origin in zip(labels, rankings, origins, strict=True):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kesler.data.rows import Rows
     from kesler.learner.explanations import Explanation
     from kesler.online.model import Model
+    from kesler.trees.paths import PathAnswer
 
 Codes = npt.NDArray[np.int32]
 
@@ -82,6 +83,13 @@ def assess_rows(model: Model, rows: Rows) -> Assessment:
 def sets_of(model: Model, said: Assessment, coverage: float) -> list[list[Any]]:
     """Return the prediction sets of rows, given what is said of them."""
     return sets(model, said, SetRequest(require_coverage(coverage)))
+
+
+def path_rows(model: Model, rows: Rows, least: float, separator: str) -> list[PathAnswer]:
+    """Return the answer of each row where labels are paths."""
+    from kesler.online.backing_off import path_answers
+
+    return [*path_answers(model._fitted(), [rows], least, separator)]
 
 
 def explain_rows(

@@ -31,6 +31,7 @@ from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
     from kesler.queries.query import Query
+    from kesler.trees.paths import PathAnswer
     from kesler.trees.tree import Given
 
 
@@ -373,6 +374,69 @@ default "auto"
         probabilities: npt.NDArray[np.float64] = self._in_columns(np.concatenate(pieces), 0.0)
         return probabilities
 
+    @between_trials
+    def predict_path(
+        self, X: Any, min_confidence: float = 0.9, separator: str = ";"
+    ) -> list[PathAnswer]:
+        r"""Return for each row the deepest node that is sure enough, where labels are paths.
+
+        The probability of a node v at depth d, such as a genus, is the sum over the classes below,
+
+        .. math:: P(v \mid x) = (1 - p_{new, d}) \sum_{r \text{ below } v} p(r \mid x), \quad
+            p_{new, d} = p_{new} \, \frac{k_d / k + |\{r \in S : n_{r, d} = 1\}|}{1 + |S|}
+
+        From the root, the path goes to the most probable node below, and the answer is its last
+        node of at least the probability `min_confidence`. That a class is new
+        (:data:`kesler.NEW`) is no class of the sums: a new species may be of a known genus. The
+        second formula is the probability that a path is new down to a rank: of the classes S of one
+        row, each new when its row came, those count whose node at depth d no other row has (n = 1),
+        and in advance, as one class, the number of nodes at depth d for each of the k classes.
+        Without estimates of uncertainty it is 0: all paths are taken for known.
+
+        Parameters
+        ----------
+        X : rows as in `predict`.
+        min_confidence : float from 0 to 1, default 0.9
+            Larger values stop at higher ranks, with fewer mistakes. With 0, paths are followed to
+            their ends.
+        separator : str, default ";"
+            What separates the names of a label. Paths may differ in depth; empty ranks such as
+            ``s__`` at the end of a label end its path. Equal names on different paths are
+            different nodes.
+
+        Returns
+        -------
+        A :class:`~kesler.trees.PathAnswer` for each row: the path, "" if no rank is sure enough,
+        its probability, those of all nodes of the most probable path, and P(new) at their ranks.
+
+        Raises
+        ------
+        KeslerError
+            If a label is no path, or an argument is out of its range.
+
+        Notes
+        -----
+        A row costs O(nodes) besides its scores.
+
+        References
+        ----------
+        Good (1953), the frequency of what is new; Bokulich et al. (2018), for answers that stop at
+        a rank.
+
+        Examples
+        --------
+        >>> from kesler import OnlineClassifier
+        >>> rows = [{"cap": 1, "red": 1}, {"cap": 1, "brown": 1}, {"crust": 1}] * 50
+        >>> names = ["fungi;agarics;amanita", "fungi;agarics;bolete", "fungi;rust"] * 50
+        >>> model = OnlineClassifier().fit(rows, names)
+        >>> [each.path for each in model.predict_path([{"cap": 1}, {"crust": 1}], 0.8)]
+        ['fungi;agarics', 'fungi;rust']
+        """
+        from kesler.online.backing_off import path_answers
+
+        blocks = self._rows_to_score(X)
+        return [*path_answers(self._fitted(), blocks, min_confidence, separator)]
+
     @property
     def classes_(self) -> npt.NDArray[Any]:
         """The labels seen so far or declared as `classes`, sorted: the columns of predictions."""
@@ -424,6 +488,17 @@ default "auto"
                 return {**declared, **dict(zip([*labels, NEW], known, strict=True))}
             found = learner.probabilities(self._row(x, learner))[0].tolist()
             return {**declared, **dict(zip(labels, found, strict=True))}
+
+    def predict_path_one(
+        self, x: Any, min_confidence: float = 0.9, separator: str = ";"
+    ) -> PathAnswer:
+        """Return the answer of `predict_path` for one row, given as in `learn_one`."""
+        from kesler.online.backing_off import path_answers
+
+        learner = self._fitted()
+        with learner.lock:
+            row = self._row(x, learner)
+            return next(path_answers(learner, [row], min_confidence, separator))
 
     # ---- attributes -------------------------------------------------------------------------
 
