@@ -262,6 +262,22 @@ def test_undo_of_undo_at_length(mail, tmp_path):
     assert contents[0] != contents[1]
 
 
+def test_events_that_are_taken_back_together_leave_what_single_ones_leave(desk, mail, tmp_path):
+    ids = ["m7", mail.relabel("m4", "c").id, "m1", mail.rename("a", "z").id, "m0"]
+    ids.append(mail.undo("m2").id)
+    desk.backup(tmp_path / "copy.db")
+    with pytest.raises(KeslerError, match="no event 'nobody'"):
+        mail.undo_many([*ids, "nobody"])
+    assert not any(each.taken_back for each in mail.history(None) if each.id in ids)
+    receipts = mail.undo_many([*ids, "m1"], by="eve")
+    assert [each.changed for each in receipts] == [True] * 6 + [False]
+    with Journal(tmp_path / "copy.db") as copy:
+        other = copy.open("mail")
+        assert [other.undo(id).changed for id in ids] == [True] * 6
+        assert file_of(other, tmp_path) == file_of(mail, tmp_path)
+    assert [each.by for each in mail.history(6)] == ["eve"] * 6 and desk.check() == []
+
+
 def test_backup_and_check(desk, mail, tmp_path):
     desk.backup(tmp_path / "copy.db")
     with pytest.raises(KeslerError, match="exists already"):

@@ -20,8 +20,10 @@ def run(options: Namespace) -> None:
         raise KeslerError(f"{options.database} is empty: give the file of a journal")
     with Journal(options.database) as journal:
         model = _model(journal, options)
-        for id in options.ids:
-            _undo(model, id)
+        before = [model.find(id) for id in options.ids]
+        receipts = model.undo_many(options.ids) if options.ids else []
+        for id, event, receipt in zip(options.ids, before, receipts, strict=True):
+            print(_said(id, event, receipt.changed))
         if not options.ids:
             for event in model.history(options.n):
                 print("\t".join(_line(event)))
@@ -41,11 +43,9 @@ def _model(journal: Journal, options: Namespace) -> Model:
     return journal.open(name)
 
 
-def _undo(model: Model, id: str) -> None:
-    event = model.find(id)
-    done = model.undo(id).changed
+def _said(id: str, event: Event | None, done: bool) -> str:
     what = "" if event is None else f", a {event.kind} of {event.answer!r}"
-    print(f"taken back: {id}{what}" if done else f"had been taken back before: {id}")
+    return f"taken back: {id}{what}" if done else f"had been taken back before: {id}"
 
 
 def _line(event: Event) -> list[str]:

@@ -197,6 +197,27 @@ class Model:
         """
         return self._written(lambda: changes.undo(self._target, id, event, by))
 
+    def undo_many(self, ids: Iterable[str], *, by: str | None = None) -> list[Receipt]:
+        """Take back events in order as `undo` does; the rows from the first on are learnt once.
+
+        Parameters
+        ----------
+        ids : iterable of str
+            The ids of the events.
+        by : who does it, as in `learn_one`.
+
+        Returns
+        -------
+        A receipt for each event.
+
+        Raises
+        ------
+        KeslerError
+            As `undo`; none has then been taken back.
+        """
+        listed = [*ids]
+        return self._written(lambda: [changes.undo(self._target, id, None, by) for id in listed])
+
     def relabel(
         self, id: str, y: Any, *, event: str | None = None, by: str | None = None
     ) -> Receipt:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from queue import Empty, Full, Queue
 from threading import Thread
@@ -140,8 +140,24 @@ class Served:
         return _receipt(receipt) | {"kind": event.kind}
 
     def undo_several(self, ids: Sequence[str], by: str) -> list[dict[str, Any] | Refusal]:
-        """Take events back; return what became of each. Runs in `change`."""
-        return [self._undone(id, by) for id in ids]
+        """Take events back; return what became of each. Runs in `change`.
+
+        Rows that are learnt are taken back together, which learns those behind them again once.
+        """
+        rows = {id: event for id in ids if (event := self.answered(id))}
+        together = self._undone_together(rows, by) if len(rows) > 1 else {}
+        return [together.pop(id) if id in together else self._undone(id, by) for id in ids]
+
+    def _undone_together(self, rows: Mapping[str, Event], by: str) -> dict[str, dict[str, Any]]:
+        """Take back rows that are learnt; return what became of each, nothing if one is refused."""
+        waiting = [Item(id, plain_row(each.row), each.subject) for id, each in rows.items()]
+        self.items.add(self.name, waiting)
+        try:
+            receipts = self.model.undo_many(rows, by=by)
+        except KeslerError:
+            return {}
+        found = [_receipt(each) | {"kind": "learn"} for each in receipts]
+        return dict(zip(rows, found, strict=True))
 
     def _undone(self, id: str, by: str) -> dict[str, Any] | Refusal:
         try:
