@@ -5,6 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from sklearn.metrics import top_k_accuracy_score
 
 from commands import (
     as_entries,
@@ -265,6 +266,31 @@ def test_ranks_are_tested(capsys, tmp_path):
     np.savez(rows, X=X, y=y)
     found = report_of(capsys, file, rows)
     assert found["n_mistakes"] == int((model.predict(X) != y).sum())
+
+
+@pytest.mark.parametrize("uncertainty", [True, False])
+def test_top_accuracies_are_those_of_scikit_learn(capsys, tmp_path, uncertainty):
+    pens = load_pendigits()
+    X, y = pens.X[:600].astype(np.float64), pens.y[:600]
+    file, rows = tmp_path / "pens.kesler", tmp_path / "rows.npz"
+    model = OnlineClassifier(uncertainty=uncertainty).fit(X[:60], y[:60])
+    model.save(file)
+    assert len(model.classes_) == 10
+    y[100:110] = 11  # unknown to the model, so left out
+    np.savez(rows, X=X, y=y)
+    kept = y != 11
+    p = model.predict_proba(X[kept])
+    expected = {k: top_k_accuracy_score(y[kept], p, k=k) for k in (3, 5)}
+    assert model.score(X[kept], y[kept]) < expected[3] < expected[5]
+    found = report_of(capsys, file, rows)["top_accuracy"]
+    assert {each["k"]: each["accuracy"] for each in found} == pytest.approx(expected)
+    page = tmp_path / "page.html"
+    text = kesler(capsys, "test", file, rows, "--report", page).out
+    for k, accuracy in expected.items():
+        assert f"top-{k} accuracy {100 * accuracy:.2f} %" in text.replace("\n  ", " ")
+        assert f"<dt>top-{k} accuracy</dt><dd>{100 * accuracy:.2f} %</dd>" in page.read_text(
+            "utf-8"
+        )
 
 
 def test_the_model_stays_as_it_is(capsys, model, new):

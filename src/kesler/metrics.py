@@ -267,6 +267,22 @@ def highest(scores: Floats, k: int) -> npt.NDArray[np.intp]:
     return np.take_along_axis(columns, order, axis=1)
 
 
+def places(scores: Floats, columns: npt.NDArray[np.integer[Any]]) -> Integers:
+    """Return the place by score of one column of each row, 1 for the highest score.
+
+    Equal scores are in the order of columns. NaN is not allowed.
+
+    Examples
+    --------
+    >>> places(np.array([[1.0, 3.0, 1.0], [1.0, 3.0, 1.0]]), np.array([0, 2])).tolist()
+    [2, 3]
+    """
+    own = np.take_along_axis(scores, columns[:, None], axis=1)
+    equal_before = (scores == own) & (np.arange(scores.shape[1]) < columns[:, None])
+    n_before: Integers = ((scores > own) | equal_before).sum(axis=1)
+    return n_before + 1
+
+
 def mean_absolute_error(
     predicted: npt.NDArray[Any], answered: npt.NDArray[Any], ranks: Sequence[Any]
 ) -> float:

@@ -43,6 +43,9 @@ class ScoredRows:
     estimates : bool, default False
         Whether confidences take the probability of a new class into account, so that rows of unseen
         classes count as wrong in the error by confidence.
+    places : int32 array of shape (n_rows,) or None, default None
+        The place of each target among the classes by probability, 1 for the most probable; any
+        number for rows of unseen classes. None if the probabilities of all classes are not at hand.
     """
 
     labels: Sequence[Label]
@@ -53,6 +56,7 @@ class ScoredRows:
     of_targets: Doubles
     learns: bool
     estimates: bool = False
+    places: Codes | None = None
 
     def __len__(self) -> int:
         return len(self.answers)

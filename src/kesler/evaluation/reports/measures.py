@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kesler.data.labels import Label
 from kesler.evaluation.reports.coding import Doubles, ScoredRows
-from kesler.metrics import calibration_error
+from kesler.metrics import calibration_error, mean_or_nan
 
 if TYPE_CHECKING:
     from kesler.trees.tree import Tree
@@ -23,6 +23,7 @@ MOST_WINDOWS = 40
 N_BINS = 10
 IN_MATRIX = 15
 MOST_POINTS = 200
+DEPTHS = (3, 5)
 AGES = ((1, 5), (6, 10), (11, 20), (21, 50), (51, 100), (101, 500), (501, None))
 
 
@@ -112,6 +113,22 @@ class Window:
     mistakes: int
     first_seen: int
     error: float
+
+
+@dataclass(frozen=True, slots=True)
+class TopAccuracy:
+    """How often the class of a row is among the k most probable ones.
+
+    Attributes
+    ----------
+    k : int
+        Number of classes.
+    accuracy : float
+        Share of the rows that could be predicted right; NaN without such rows.
+    """
+
+    k: int
+    accuracy: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +301,15 @@ def _calibration_by_class(scored: ScoredRows) -> list[float]:
         calibration_error(scored.confidences[kept[a:b]], right[kept[a:b]])
         for a, b in pairwise(bounds.tolist())
     ]
+
+
+def top_accuracies(scored: ScoredRows) -> tuple[TopAccuracy, ...]:
+    """Return the top-3 and top-5 accuracy, without those that include all classes."""
+    if scored.places is None:
+        return ()
+    among = scored.places[scored.seen]
+    depths = [k for k in DEPTHS if k < len(scored.labels)]
+    return tuple(TopAccuracy(k, mean_or_nan(among <= k)) for k in depths)
 
 
 # ---- mistakes ------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from kesler.errors import KeslerError
 from kesler.evaluation.reports import charts
 from kesler.evaluation.reports.charts import Chart
 from kesler.evaluation.reports.measures import ClassFigures, Matrix, WrongRow
-from kesler.evaluation.reports.text import first_seen_line, number, percent
+from kesler.evaluation.reports.text import first_seen_line, number, percent, top_accuracies
 
 if TYPE_CHECKING:
     from kesler.evaluation.reports.report import Report
@@ -156,6 +156,7 @@ def _tiles(report: Report) -> list[tuple[str, str]]:
         ("classes", f"{report.n_classes:,}"),
         ("mean absolute error", "-" if absolute is None else number(absolute)),
         ("tree loss", "-" if report.tree_loss is None else number(report.tree_loss)),
+        *top_accuracies(report).items(),
         ("log-loss", number(report.log_loss)),
         ("calibration error", number(report.calibration_error)),
     ]

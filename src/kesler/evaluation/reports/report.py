@@ -51,6 +51,9 @@ class Report:
     error : float
         Mistakes divided by rows, or by those of known classes if the method did not learn (NaN if
         there are none).
+    top_accuracy : tuple of TopAccuracy
+        How often the class is among the 3 and 5 most probable ones, for a model that was tested as
+        it was; empty if the method learnt, since the probabilities of all classes are not stored.
     log_loss : float
         Mean of -ln of the probability of the target, over rows of known classes; NaN without
         probabilities.
@@ -103,6 +106,7 @@ class Report:
     n_mistakes: int
     n_first_seen: int
     error: float
+    top_accuracy: tuple[measures.TopAccuracy, ...]
     log_loss: float
     calibration_error: float
     mean_absolute_error: float | None
@@ -166,6 +170,7 @@ class Report:
             n_mistakes=n_wrong,
             n_first_seen=n_unseen,
             error=measures.share(n_wrong, n_asked),
+            top_accuracy=measures.top_accuracies(scored),
             log_loss=log_loss(scored.of_targets[scored.seen]),
             calibration_error=calibration_error(scored.confidences[known], scored.right[known]),
             mean_absolute_error=mean_absolute_error,

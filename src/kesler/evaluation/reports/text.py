@@ -31,11 +31,12 @@ def text_of(report: Report) -> str:
 def summary(report: Report) -> str:
     """Return the first lines: the counts, the error and what was left out."""
     known = "" if report.learns else " on known classes"
+    figures = top_accuracies(report) | _figures(report)
     lines = [
         f"{counted(report.n_rows, 'row')} of {counted(report.n_classes, 'class', 'classes')}: "
         f"{counted(report.n_mistakes, 'mistake')}, an error of {percent(report.error)}{known}",
         first_seen_line(report),
-        ", ".join(f"{name} {value}" for name, value in _figures(report).items()),
+        ", ".join(f"{name} {value}" for name, value in figures.items()),
         *report.notes,
     ]
     return "\n".join(fill(line, WIDTH, subsequent_indent="  ") for line in lines if line)
@@ -53,6 +54,11 @@ def first_seen_line(report: Report) -> str:
 
 def _is(n: int) -> str:
     return "is" if n == 1 else "are"
+
+
+def top_accuracies(report: Report) -> dict[str, str]:
+    """Return how often the class is among the most probable ones, with the names of the shares."""
+    return {f"top-{each.k} accuracy": percent(each.accuracy) for each in report.top_accuracy}
 
 
 def _figures(report: Report) -> dict[str, str]:
