@@ -88,7 +88,7 @@ def test_json_lines(capsys, model, new, option, keys):
     found = [json.loads(line) for line in lines]
     assert [line["label"] for line in found] == plain
     assert {len(line) for line in found} == {keys}
-    assert all(line.get("top", plain)[0] == line["label"] for line in found if "top" in line)
+    assert all(line["top"][0]["label"] == line["label"] for line in found if "top" in line)
     assert all(len(line.get("scores", "abc")) == 3 for line in found)
 
 
@@ -234,6 +234,9 @@ def test_tables_with_more_than_the_best_class(capsys, named, tmp_path, suffix, o
     given = [each[column] for each in READERS[suffix](table)]
     found = [json.loads(each) if suffix == "csv" else each for each in given]
     assert {len(each) for each in found} == {5 if column == "scores" else 2}
+    if column == "top":
+        top = load(model).predict_top([f"word{i}" for i in range(5)], 2)
+        assert found == [[each._asdict() for each in row] for row in top]
 
 
 def test_types_of_labels_and_ids_in_parquet(capsys, tmp_path):

@@ -33,7 +33,6 @@ from kesler.compiled.trial.ensemble import combine
 from kesler.data.rows import Rows
 from kesler.hypotheses import Grouped
 from kesler.learner import ensemble as capacities
-from kesler.online.blocks import score_rows
 from kesler.state.fields import allocated, bind, converted, fields_of
 from kesler.state.records import EnsembleRecord
 from registry import ROWS
@@ -345,7 +344,7 @@ def test_predicting_changes_nothing(way):
     before, rows = held(model), Rows.from_dense(STREAM.X)
     predicted, probabilities = model.predict(STREAM.X), model.predict_proba(STREAM.X)
     assert model.classes_[probabilities.argmax(axis=1)].tolist() == predicted.tolist()
-    best = score_rows(model, rows).argmax(axis=1)
+    best = model._fitted().scores(rows).argmax(axis=1)
     assert model.classes_by_code_[best].tolist() == predicted.tolist()
     assert [model.predict_one(x) for x in STREAM.X] == predicted.tolist()
     assert held(model) == before

@@ -27,7 +27,7 @@ from kesler import (
 from kesler.evaluation.replay import Replay
 from kesler.links import Exponential
 from kesler.maps import Product
-from kesler.online.blocks import learn_rows, score_rows
+from kesler.online.blocks import learn_rows
 from kesler.preprocessing import (
     PREPROCESSINGS,
     Bins,
@@ -269,11 +269,11 @@ def test_positions_never_met_are_one_with_the_trial_that_follows(kernel):
     learn_rows(model, Rows.from_sparse_rows(rows[:2], 3), ["x", "y"])
     for row in rows[2:]:
         one = Rows.from_sparse_rows([row], 0)
-        scores = score_rows(model, one)
+        scores = model._fitted().scores(one)
         trials = model._run_trials(one, ["x"], keep_scores=True)
         assert_array_equal(trials.scores, scores)
     far = Rows.from_sparse_rows([{10**8: 1.0}], 0)
-    assert np.isfinite(score_rows(model, far)).all()
+    assert np.isfinite(model._fitted().scores(far)).all()
 
 
 # ---- saving, and repeated passes ----------------------------------------------------------------

@@ -29,7 +29,6 @@ from kesler.evaluation.comparison import Comparison
 from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.links import Exponential, PNorm
 from kesler.maps import SubExperts
-from kesler.online.blocks import score_rows
 from kesler.readers import Block
 from reference_sub_experts import Part, linked_run, sub_experts_run
 from registry import PLAIN_RULES, Row
@@ -534,7 +533,7 @@ def test_progressive_validation_and_comparison_of_blocks():
     list(comparison.run([Block(rows[:70], council.y[:70].tolist())]))
     list(comparison.run([Block(rows[70:], council.y[70:].tolist())]))
     assert comparison.results()["shared"].n_mistakes == result.n_mistakes > 0
-    scores = score_rows(learners["shared"], rows)
+    scores = learners["shared"]._fitted().scores(rows)
     np.testing.assert_array_equal(scores, model._scores(council.dense()))
 
 

@@ -345,6 +345,8 @@ class JointBoostClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
+    _probabilities = predict_proba
+
     def _above(self, X: Any) -> npt.NDArray[np.bool_]:
         """Return whether each row is above the threshold of each round."""
         check_is_fitted(self)

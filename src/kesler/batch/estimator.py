@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from kesler.data.labels import plain
+from kesler.data.labels import TopLabel, plain, require_n, top_labels
 from kesler.errors import KeslerError
 
 Floats = npt.NDArray[Any]
@@ -35,6 +35,15 @@ class ClassScores:
         best = self._scores(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
+    def predict_top(self, X: Any, n: int = 5) -> list[list[TopLabel]]:
+        """Return the n labels of highest score of each row, with their scores and probabilities.
+
+        They are triples (label, score, probability), the highest score first; among equals, the
+        first of `classes_`. Probabilities are None where the estimator has no `predict_proba`.
+        """
+        n, scores = require_n(n), self._scores(X)
+        return top_labels(self.classes_.tolist(), scores, self._probabilities(X), n)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose predicted label is right, of labels of any type."""
         right = self.predict(X) == np.asarray(y)
@@ -42,6 +51,9 @@ class ClassScores:
 
     def _scores(self, X: Any) -> Floats:
         raise NotImplementedError
+
+    def _probabilities(self, X: Any) -> Floats | None:
+        return None
 
 
 Doubles = npt.NDArray[np.float64]

@@ -247,6 +247,8 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
+    _probabilities = predict_proba
+
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)

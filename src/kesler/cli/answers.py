@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy.typing as npt
 
-from kesler.data.labels import NEW, name_in_line
+from kesler.data.labels import NEW, TopLabel, name_in_line
 from kesler.data.whole_file import whole_file
 from kesler.errors import KeslerError
 from kesler.readers.reader import Origin, parse_number
 
-Ranking = list[tuple[Any, float]]
-"""Classes of one row with their scores, best first."""
+Ranking = list[TopLabel]
+"""The classes of highest score of one row, best first; empty if they are not asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Answer:
     Parameters
     ----------
     label : the predicted class, None if the confidence is too low or the row was skipped.
-    ranking : the best classes with their scores; None if the row was skipped.
+    ranking : the best classes that are asked for; None if the row was skipped.
     confidence : the probability that the prediction is right, None if it is not asked for.
     members : the prediction set, None if it is not asked for.
     origin : where the row comes from, None if it is not asked for.
@@ -80,8 +80,8 @@ def text_line(answer: Answer, options: Namespace) -> str:
         return "\t".join(map(name_in_line, answer.members))
     ranking = answer.ranking or []
     if options.scores:
-        return "\t".join([label, *(f"{name_in_line(r)}:{score:.7g}" for r, score in ranking)])
-    return "\t".join([label, *(name_in_line(r) for r, _ in ranking[1:])])
+        return "\t".join([label, *(f"{name_in_line(r)}:{score:.7g}" for r, score, _ in ranking)])
+    return "\t".join([label, *(name_in_line(r) for r, *_ in ranking[1:])])
 
 
 def json_line(answer: Answer, options: Namespace) -> str:
@@ -105,9 +105,10 @@ def record_of(answer: Answer, options: Namespace) -> dict[str, Any]:
         record["may_be_new"] = None if members is None else NEW in members
     if options.scores:
         scores = answer.ranking
-        record["scores"] = scores and {str(label): score for label, score in scores}
+        record["scores"] = scores and {str(label): score for label, score, _ in scores}
     if options.n is not None:
-        record["top"] = answer.ranking and [label for label, _ in answer.ranking]
+        top = answer.ranking
+        record["top"] = None if top is None else [each._asdict() for each in top]
     return record
 
 
@@ -173,7 +174,9 @@ def _parquet_file(file: Any, options: Namespace, classes: npt.NDArray[Any]) -> I
 
     labels = pa.array(classes.tolist()).type if len(classes) else pa.string()
     given = {"label": labels, "confidence": pa.float64(), "set": pa.list_(labels)}
-    given |= {"top": pa.list_(labels), "scores": pa.map_(pa.string(), pa.float64())}
+    top = {"label": labels, "score": pa.float64(), "probability": pa.float64()}
+    given |= {"top": pa.list_(pa.struct([*top.items()]))}
+    given |= {"scores": pa.map_(pa.string(), pa.float64())}
     given |= {"row": pa.int64(), "path": pa.string(), "may_be_new": pa.bool_()}
     writer: Any = None
 

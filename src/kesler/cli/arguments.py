@@ -352,7 +352,8 @@ def _predict(command: Command) -> None:
         dest="n",
         type=_positive,
         metavar="K",
-        help="print the K best classes, best first, separated by tabs",
+        help="print the K best classes, best first, separated by tabs; --json-lines and --output "
+        "add their scores and probabilities",
     )
     what.add_argument(
         "--coverage",

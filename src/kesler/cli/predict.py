@@ -6,22 +6,13 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from kesler.cli.answers import Answer, Ranking, aligned, require_format, skipped, writing
 from kesler.cli.files import require_distinct, require_writable
 from kesler.cli.methods import loaded
 from kesler.cli.model_input import blocks_for, opened_for, report_misfits
 from kesler.data.rows import Rows
-from kesler.online.blocks import (
-    assess_rows,
-    estimates,
-    path_rows,
-    readable_rows,
-    score_rows,
-    sets_of,
-)
+from kesler.online.answers import top_of_rows
+from kesler.online.blocks import assess_rows, estimates, path_rows, readable_rows, sets_of
 from kesler.online.classifier import OnlineClassifier
 from kesler.readers.stream import Block
 
@@ -59,7 +50,7 @@ def _answers(model: OnlineClassifier, block: Block, options: Namespace) -> Itera
         return
     rankings = _rankings(model, rows, options)
     if not options.assessed:
-        labels = _labels(model, rows, rankings)
+        labels = _labels(model, rows)
         for label, ranking, origin in zip(labels, rankings, origins, strict=True):
             yield Answer(label, ranking, origin=origin)
         return
@@ -74,34 +65,11 @@ def _answers(model: OnlineClassifier, block: Block, options: Namespace) -> Itera
         yield Answer(label if p >= least else None, ranking, p, members, origin)
 
 
-def _labels(model: OnlineClassifier, rows: Rows, rankings: list[Ranking]) -> list[Any]:
-    """Return the predicted labels: those of the highest scores, or the medians of ranks."""
-    if model.answer.kind != "rank":
-        return [ranking[0][0] for ranking in rankings]
-    codes = model._fitted().predict(rows)
-    labels: list[Any] = model.classes_by_code_[codes].tolist()
+def _labels(model: OnlineClassifier, rows: Rows) -> list[Any]:
+    labels: list[Any] = model.classes_by_code_[model._fitted().predict(rows)].tolist()
     return labels
 
 
 def _rankings(model: OnlineClassifier, rows: Rows, options: Namespace) -> list[Ranking]:
-    n_best = model.n_known_ if options.scores else options.n or 1
-    classes, scores = model.classes_by_code_.tolist(), score_rows(model, rows)
-    best = _best(scores, n_best).tolist()
-    return [
-        [(classes[i], row[i]) for i in codes]
-        for row, codes in zip(scores.tolist(), best, strict=True)
-    ]
-
-
-def _best(scores: npt.NDArray[np.float32], n_best: int) -> npt.NDArray[np.int64]:
-    """Return the codes of the classes of highest score; ties are in the order of codes.
-
-    Examples
-    --------
-    >>> _best(np.array([[0.5, 2.0, 0.5]]), 2).tolist()
-    [[1, 0]]
-    """
-    order: npt.NDArray[np.int64] = (
-        scores.argmax(axis=1)[:, None] if n_best == 1 else np.argsort(-scores, kind="stable")
-    )
-    return order[:, :n_best]
+    n = model.n_known_ if options.scores else options.n
+    return [[]] * len(rows) if n is None else top_of_rows(model, rows, n)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Sequence
 from decimal import Decimal
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -186,3 +186,87 @@ def name_in_line(label: Any) -> str:
     line one\nline two a\\b 7
     """
     return str(label).translate(_ESCAPES)
+
+
+# ---- the labels of highest score ----------------------------------------------------------------
+
+
+Numbers = npt.NDArray[np.floating[Any]]
+
+
+class TopLabel(NamedTuple):
+    """One of the labels of highest score of a row.
+
+    Parameters
+    ----------
+    label
+        The class, the rank or the label.
+    score : float
+        Its score, as in `decision_function`.
+    probability : float or None
+        Its probability, as in `predict_proba`; None where an estimator has none.
+    """
+
+    label: Any
+    score: float
+    probability: float | None
+
+
+def highest(scores: Numbers, n: int) -> list[npt.NDArray[np.int64]]:
+    """Return the columns of the n highest scores of each row; of equal ones the first come first.
+
+    A row takes O(k + n log n) of k columns, without sorting them all.
+
+    Examples
+    --------
+    >>> [found.tolist() for found in highest(np.array([[0.5, 2.0, 0.5], [1.0, 1.0, 1.0]]), 2)]
+    [[1, 0], [0, 1]]
+    """
+    n_columns = scores.shape[1]
+    if n == 1 < n_columns:
+        return [*scores.argmax(axis=1)[:, None]]
+    n = min(n, n_columns)
+    # At least n columns reach the n-th score; more do if it occurs several times.
+    least = np.partition(scores, n_columns - n, axis=1)[:, n_columns - n]
+    found = [np.flatnonzero(row >= bound) for row, bound in zip(scores, least, strict=True)]
+    return [
+        reached[np.argsort(-row[reached], kind="stable")[:n]]
+        for row, reached in zip(scores, found, strict=True)
+    ]
+
+
+def top_labels(
+    labels: Sequence[Any], scores: Numbers, probabilities: Numbers | None, n: int
+) -> list[list[TopLabel]]:
+    """Return the n labels of highest score of each row, the highest first.
+
+    Parameters
+    ----------
+    labels : sequence of k labels
+    scores, probabilities : arrays of shape (n_rows, k)
+        In the order of the labels; None if there are no probabilities.
+    n : int of 1 or more
+
+    Examples
+    --------
+    >>> top_labels(["cat", "dog"], np.array([[0.5, 2.0]]), None, 1)
+    [[TopLabel(label='dog', score=2.0, probability=None)]]
+    """
+    chosen = highest(scores, n)
+    given: Any = [None] * len(chosen) if probabilities is None else probabilities
+    return [
+        [
+            TopLabel(labels[i], float(row[i]), None if shares is None else float(shares[i]))
+            for i in columns.tolist()
+        ]
+        for columns, row, shares in zip(chosen, scores, given, strict=True)
+    ]
+
+
+def require_n(n: Any) -> int:
+    """Return a number of labels; raise unless it is an integer of 1 or more."""
+    from kesler.errors import KeslerError  # here, as kesler.NEW loads this module
+
+    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
+        raise KeslerError(f"n={n!r}: give the number of labels of a row, 1 or more")
+    return int(n)

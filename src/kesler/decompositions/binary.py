@@ -21,6 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight
 
 from kesler.data import inputs
+from kesler.data.labels import TopLabel, require_n, top_labels
 from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
@@ -339,6 +340,16 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         order = self._known().order
         scores = self._scores(self._checked(X))[:, order]
         return scores[:, 1] - scores[:, 0] if len(order) == 2 else scores
+
+    @available_if(_has_scores)
+    def predict_top(self, X: Any, n: int = 5) -> list[list[TopLabel]]:
+        """Return the n labels of highest score of each row, the highest first.
+
+        They are triples (label, score, None), as there are no probabilities; among equal scores,
+        the class seen first comes first.
+        """
+        labels = self._known().by_code.tolist()
+        return top_labels(labels, self._scores(self._checked(X)), None, require_n(n))
 
     @property
     def classes_(self) -> npt.NDArray[Any]:

@@ -17,7 +17,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import _check_sample_weight
 
 from kesler.data import inputs
-from kesler.data.labels import Label
+from kesler.data.labels import Label, TopLabel, require_n, top_labels
 from kesler.data.matrices import validate_data
 from kesler.decompositions.binary import copy_of, if_learner_has, require_learner
 from kesler.errors import KeslerError
@@ -428,6 +428,14 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.answer_ == "class" and scores.shape[1] == 2:
             return scores[:, 1] - scores[:, 0]
         return scores
+
+    def predict_top(self, X: Any, n: int = 5) -> list[list[TopLabel]]:
+        """Return the n labels of highest score of each row, the highest first.
+
+        They are triples (label, score, None), as there are no probabilities; among equal scores,
+        the first of `classes_` comes first.
+        """
+        return top_labels(self.classes_.tolist(), self._scores(X), None, require_n(n))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict the label, label set or ranking of each row.

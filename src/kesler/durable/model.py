@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.labels import TopLabel
 from kesler.durable import changes
 from kesler.durable.contents import (
     answer_from_text,
@@ -373,6 +374,11 @@ class Model:
     def predict_proba_one(self, x: Any, **options: Any) -> dict[Any, float]:
         """Return the probability of each class for a row, as that of the estimator."""
         found: dict[Any, float] = self._known().predict_proba_one(x, **options)
+        return found
+
+    def predict_top_one(self, x: Any, n: int = 5) -> list[TopLabel]:
+        """Return the labels of highest score for a row, as those of the estimator."""
+        found: list[TopLabel] = self._known().predict_top_one(x, n)
         return found
 
     def predict_set_one(self, x: Any, **options: Any) -> list[Any]:

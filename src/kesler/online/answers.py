@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.data import inputs
-from kesler.data.labels import Label, class_of
+from kesler.data.labels import Label, TopLabel, class_of, require_n, top_labels
 from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Answers, Kind, Targets
+from kesler.online.contract import between_trials
+
+if TYPE_CHECKING:
+    from kesler.data.rows import Rows
+    from kesler.learner.events import Event
+    from kesler.online.model import Model
 
 Encoding = tuple[Sequence[Label], Callable[[npt.NDArray[np.int32]], Answers]]
 Scores = npt.NDArray[np.float32]
@@ -79,3 +85,59 @@ class LabelsAnswer(ClassAnswer):
     def declared(self, classes: Any) -> list[Label]:
         """Return no classes: those of a table are known from its first row."""
         return []
+
+
+@between_trials
+def predict_top(self: Model, X: Any, n: int = 5) -> list[list[TopLabel]]:
+    """Return the labels of highest score of each row, with their scores and probabilities.
+
+    Parameters
+    ----------
+    X : rows as in `predict`.
+    n : int of 1 or more, default 5
+        How many labels a row has, all of them if there are fewer. Larger values cost memory for n
+        labels of each row; the scores of all labels are kept for one block of rows at a time.
+
+    Returns
+    -------
+    A list for each row of triples (label, score, probability), the highest score first; among equal
+    scores, the label seen first. Scores are those of `decision_function`: for label sets, above 0
+    where a label is predicted to be relevant, and probabilities are each label's own. Rankings have
+    no probabilities, which are None.
+
+    Raises
+    ------
+    KeslerError
+        If nothing has been learnt yet, or `n` is no such number.
+
+    Notes
+    -----
+    A row costs what its scores cost, and O(k + n log n) for k labels.
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier
+    >>> model = OnlineClassifier().fit(["win cash", "team lunch", "cash now"], [1, 2, 1])
+    >>> model.predict_top(["cash"], 1)
+    [[TopLabel(label=1, score=1.37..., probability=0.98...)]]
+    """
+    n = require_n(n)
+    return [found for rows in self._rows_to_score(X) for found in top_of_rows(self, rows, n)]
+
+
+def predict_top_one(self: Model, x: Any, n: int = 5) -> list[TopLabel]:
+    """Return the labels of highest score of one row, given as in `learn_one`; see `predict_top`."""
+    n, learner = require_n(n), self._fitted()
+    with learner.lock:
+        return top_of_rows(self, self._row(x, learner), n)[0]
+
+
+def top_of_rows(model: Model, rows: Rows | Event, n: int) -> list[list[TopLabel]]:
+    """Return what `predict_top` does of rows that have been read."""
+    learner, answer = model._fitted(), model.answer
+    scores, first = learner.scores(rows), answer.n_virtual
+    if first:
+        scores = scores[:, first:] - scores[:, :first]
+    has_probabilities = answer.kind != "levels"
+    probabilities = learner.probabilities(rows)[:, first:] if has_probabilities else None
+    return top_labels(learner.classes.labels, scores, probabilities, n)

@@ -25,7 +25,7 @@ from kesler.learner.targets import Answers, Targets
 from kesler.learner.uncertainty import NO_TRACES
 from kesler.maps.feature_map import FeatureMap
 from kesler.online import contract, training
-from kesler.online.answers import ClassAnswer, Scores
+from kesler.online.answers import ClassAnswer, Scores, predict_top, predict_top_one
 from kesler.online.contract import between_trials, exclusive, exclusive_trials
 from kesler.online.making import Maker
 from kesler.online.reader import Reader, n_learnt
@@ -426,6 +426,8 @@ or sparse row
         learner = self._fitted()
         with learner.lock:
             return top_features(learner, names_of_model(self._input), label, n)
+
+    predict_top, predict_top_one = predict_top, predict_top_one
 
     # ---- uncertainty -----------------------------------------------------------------------------
 

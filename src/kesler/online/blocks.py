@@ -65,11 +65,6 @@ def readable_rows(model: Model, rows: Any) -> Rows:
     return model._input.readable(model, rows)
 
 
-def score_rows(model: Model, rows: Rows) -> npt.NDArray[np.float32]:
-    """Return the score of each class for each row, classes in the order of `classes_by_code_`."""
-    return model._fitted().scores(rows)
-
-
 def estimates(model: Model) -> bool:
     """Return whether a model estimates its uncertainty."""
     return model._fitted().uncertainty is not None

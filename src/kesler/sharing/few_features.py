@@ -65,6 +65,8 @@ class FewFeatures(ClassScores, SelectorMixin, ClassifierMixin, BaseEstimator):
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
+    _probabilities = predict_proba
+
     def _scores(self, X: Any) -> Floats:
         X = self._rows(X)
         columns = self.dictionary_.columns(X, self.support_)
