@@ -8,7 +8,7 @@ from kesler import OnlineClassifier
 from kesler.data.rows import Rows
 from kesler.hypotheses import Grouped
 from kesler.maps import ProductMean
-from kesler.online.blocks import learn_rows, score_rows
+from kesler.online.blocks import learn_rows
 from kesler.updates import MIRA, PassiveAggressive
 from kesler.updates.mira import mira_steps_per_class
 
@@ -75,8 +75,8 @@ def test_classes_of_the_same_groups_do_not_move_them():
 def test_positions_beyond_the_learnt_ones_count_for_nothing():
     model = OnlineClassifier("hybrid", ProductMean(), update="pa1")
     learn_rows(model, Rows.from_sparse_rows([{0: 1.0}, {1: 1.0}], 2), ["x", "y"])
-    near = score_rows(model, Rows.from_sparse_rows([{0: 1.0}], 2))
-    far = score_rows(model, Rows.from_sparse_rows([{0: 1.0, 10**8: 9.0}], 10**8 + 1))
+    near = model._fitted().scores(Rows.from_sparse_rows([{0: 1.0}], 2))
+    far = model._fitted().scores(Rows.from_sparse_rows([{0: 1.0, 10**8: 9.0}], 10**8 + 1))
     np.testing.assert_array_equal(near, far)
 
 
