@@ -3,6 +3,7 @@
 import json
 import subprocess
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -361,15 +362,18 @@ def test_sets_of_classes(capsys, model, new):
 def test_paths_end_where_they_are_sure(capsys, tmp_path):
     reference, taxa, model = (tmp_path / name for name in ("r.fasta", "taxa.tsv", "taxa.kesler"))
     rng = np.random.default_rng(0)
-    species = {f"k;{genus};{s}": rng.choice([*"ACGT"], 80) for genus in "gh" for s in "st"}
+    species = {f"{genus};{s}": rng.choice([*"ACGT"], 80) for genus in "gh" for s in "st"}
     rows = [("".join(species[t]), t) for t in rng.choice([*species], 80)]
     reference.write_text("".join(f">{i}\n{letters}\n" for i, (letters, _) in enumerate(rows)))
     taxa.write_text("".join(f"{i}\t{taxon}\n" for i, (_, taxon) in enumerate(rows)))
     assert kesler(capsys, "learn", reference, "--labels", taxa, "--model", model).code == 0
-    loaded = load(model)
-    for options, least in ((), 0.9), (("--min-confidence", 0.5), 0.5):
-        command = "predict", reference, "--model", model, "--path", ";", *options
-        expected = loaded.predict_path([{"sequence": letters} for letters, _ in rows], least)
+    loaded, reads = load(model), tmp_path / "reads.fasta"
+    crossed = [one[:i] + other[i:] for (one, _), (other, _) in pairwise(rows) for i in (10, 40)]
+    reads.write_text("".join(f">{i}\n{letters}\n" for i, letters in enumerate(crossed)))
+    for options, least, lengths in ((), 0.9, {0, 3}), (("--min-confidence", 0.5), 0.5, {1, 3}):
+        command = "predict", reads, "--model", model, "--path", ";", *options
+        expected = loaded.predict_path([{"sequence": letters} for letters in crossed], least)
+        assert {len(each.path) for each in expected} == lengths
         assert kesler(capsys, *command).lines == [each.path for each in expected]
         lines = kesler(capsys, *command, "--json-lines").lines
         for line, each in zip(lines, expected, strict=True):
@@ -381,7 +385,7 @@ def test_paths_end_where_they_are_sure(capsys, tmp_path):
     assert kesler(capsys, *command, "--output", out, "--id", "id").code == 0
     frame = pd.read_csv(out, keep_default_na=False)
     assert frame["label"].tolist() == [each.path for each in expected]
-    done = kesler(capsys, "predict", reference, "--model", model, "--path", "")
+    done = kesler(capsys, "predict", reads, "--model", model, "--path", "")
     assert done.code == 2 and "give what separates the names" in done.err
     assert kesler(capsys, *command, "-n", "2").code == 2
 

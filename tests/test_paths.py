@@ -130,9 +130,17 @@ def test_empty_ranks_at_the_end_and_spaces_do_not_count():
 
 
 def test_classes_that_end_at_one_node_are_summed():
-    nodes = PathNodes(["k__F;p__A;c__", "k__F; p__A", "k__F;p__B"])
-    found = next(nodes.answers(np.array([[0.3, 0.25, 0.45]]), np.empty((1, 0)), 0.5))
+    nodes = PathNodes(["k__F;p__A;c__", "k__F;p__B", "k__F; p__A"])
+    found = next(nodes.answers(np.array([[0.3, 0.45, 0.25]]), np.empty((1, 0)), 0.5))
     assert found == PathAnswer("k__F;p__A", 0.55, {"k__F": 1.0, "k__F;p__A": 0.55}, {})
+
+
+def test_what_all_classes_share_is_certain_whatever_is_rounded():
+    nodes = PathNodes([f"k;{i}" for i in range(9)])
+    p = np.random.default_rng(0).dirichlet(np.ones(9), size=50)
+    assert nodes.sums(p)[0].min() < 1
+    for found in nodes.answers(p, np.empty((50, 0)), 1.0):
+        assert (found.path, found.probability) == ("k", 1.0)
 
 
 def test_ties_go_to_the_class_seen_first():
