@@ -45,7 +45,7 @@ def run(options: Namespace) -> None:
     if not model.n_known_:
         raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")
     model._input.columns.require_given(model)
-    if not comparison.n_features:
+    if not (comparison.n_features or model._takes_ratings()):
         raise KeslerError(
             f"{stream.source} holds nothing to learn from: no row has a feature beside its label"
         )

@@ -309,13 +309,8 @@ another kind, name it: columns={'zip': 'category'}"]
         return [column.said_misfits for column in self.columns if column.is_wrong]
 
     def require_learnt(self) -> None:
-        """Raise if all columns are ignored, or none has a cell."""
-        if not self.columns:
-            raise KeslerError(
-                "no column has a cell that can be learnt in any row, so that there is nothing to "
-                "learn from: check the rows"
-            )
-        if not self.learnt:
+        """Raise if all columns are ignored."""
+        if self.columns and not self.learnt:
             listed = "; ".join(f"{c.name!r}: {c.kind}, {c.reason}" for c in self.columns)
             raise KeslerError(
                 f"all columns are ignored, so that there is nothing to learn from ({listed}): name "
