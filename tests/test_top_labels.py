@@ -10,8 +10,8 @@ from sklearn.utils import shuffle
 
 import kesler
 from kesler import KeslerError
-from kesler.data.labels import highest
 from kesler.decompositions import OneVsRest
+from kesler.metrics import highest
 
 X, y = shuffle(*load_iris(return_X_y=True), random_state=0)
 LABELS = np.array(["setosa", "versicolor", "virginica"])[y]
@@ -112,4 +112,4 @@ def test_nothing_is_predicted_before_anything_is_learnt():
 def test_equal_scores_are_in_their_order(rows, n):
     scores = np.array(rows, dtype=np.float32).reshape(-1, 6)
     expected = [sorted(range(6), key=lambda i: -row[i])[:n] for row in rows]
-    assert [found.tolist() for found in highest(scores, n)] == expected
+    assert highest(scores, n).tolist() == expected

@@ -1,5 +1,10 @@
 """The exception that Kesler raises for errors that a user can correct, and its warnings."""
 
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
 
 class KeslerError(ValueError):
     """Exception for invalid input, parameters or files.
@@ -16,6 +21,19 @@ class KeslerError(ValueError):
     ...
     kesler.errors.KeslerError: row 3 holds NaN: fill or drop missing values
     """
+
+
+def require_count(name: str, value: Any, what: str) -> int:
+    """Return how many are asked for; raise unless it is an integer of 1 or more.
+
+    Examples
+    --------
+    >>> require_count("n", 3, "the number of labels")
+    3
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise KeslerError(f"{name}={value!r}: give {what}, 1 or more")
+    return int(value)
 
 
 class MismatchError(KeslerError):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, require_count
 
 __all__ = [
     "calibration_error",
@@ -207,7 +207,7 @@ class TopLabels:
     @staticmethod
     def of(scores: Floats, relevant: npt.NDArray[np.bool_], k: int) -> TopLabels:
         """Return the first k labels; see :func:`precision_at`."""
-        require_depth(k)
+        require_count("k", k, "the number of labels of each row that count")
         n_relevant = relevant.sum(axis=1)
         some = np.flatnonzero(n_relevant)
         known = with_unknown_last(scores[some])
@@ -236,12 +236,6 @@ class TopLabels:
     def _n_hits(self, k: int) -> Integers:
         counts: Integers = self.hits[:, :k].sum(axis=1)
         return counts
-
-
-def require_depth(k: Any) -> None:
-    """Raise unless k is an integer of 1 or more."""
-    if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
-        raise KeslerError(f"k={k!r}: give the number of labels of each row that count, 1 or more")
 
 
 def highest(scores: Floats, k: int) -> npt.NDArray[np.intp]:

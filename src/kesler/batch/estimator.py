@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from kesler.data.labels import TopLabel, plain, require_n, top_labels
+from kesler.data.labels import TopLabel, plain, top_labels
 from kesler.errors import KeslerError
 
 Floats = npt.NDArray[Any]
@@ -41,8 +41,7 @@ class ClassScores:
         They are triples (label, score, probability), the highest score first; among equals, the
         first of `classes_`. Probabilities are None where the estimator has no `predict_proba`.
         """
-        n, scores = require_n(n), self._scores(X)
-        return top_labels(self.classes_.tolist(), scores, self._probabilities(X), n)
+        return top_labels(self.classes_.tolist(), self._scores(X), self._probabilities(X), n)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose predicted label is right, of labels of any type."""

@@ -212,29 +212,6 @@ class TopLabel(NamedTuple):
     probability: float | None
 
 
-def highest(scores: Numbers, n: int) -> list[npt.NDArray[np.int64]]:
-    """Return the columns of the n highest scores of each row; of equal ones the first come first.
-
-    A row takes O(k + n log n) of k columns, without sorting them all.
-
-    Examples
-    --------
-    >>> [found.tolist() for found in highest(np.array([[0.5, 2.0, 0.5], [1.0, 1.0, 1.0]]), 2)]
-    [[1, 0], [0, 1]]
-    """
-    n_columns = scores.shape[1]
-    if n == 1 < n_columns:
-        return [*scores.argmax(axis=1)[:, None]]
-    n = min(n, n_columns)
-    # At least n columns reach the n-th score; more do if it occurs several times.
-    least = np.partition(scores, n_columns - n, axis=1)[:, n_columns - n]
-    found = [np.flatnonzero(row >= bound) for row, bound in zip(scores, least, strict=True)]
-    return [
-        reached[np.argsort(-row[reached], kind="stable")[:n]]
-        for row, reached in zip(scores, found, strict=True)
-    ]
-
-
 def top_labels(
     labels: Sequence[Any], scores: Numbers, probabilities: Numbers | None, n: int
 ) -> list[list[TopLabel]]:
@@ -247,12 +224,20 @@ def top_labels(
         In the order of the labels; None if there are no probabilities.
     n : int of 1 or more
 
+    Raises
+    ------
+    KeslerError
+        If `n` is no such number.
+
     Examples
     --------
     >>> top_labels(["cat", "dog"], np.array([[0.5, 2.0]]), None, 1)
     [[TopLabel(label='dog', score=2.0, probability=None)]]
     """
-    chosen = highest(scores, n)
+    from kesler.errors import require_count  # here, as kesler.NEW loads this module
+    from kesler.metrics import highest
+
+    chosen = highest(scores, require_count("n", n, "the number of labels of a row"))
     given: Any = [None] * len(chosen) if probabilities is None else probabilities
     return [
         [
@@ -261,12 +246,3 @@ def top_labels(
         ]
         for columns, row, shares in zip(chosen, scores, given, strict=True)
     ]
-
-
-def require_n(n: Any) -> int:
-    """Return a number of labels; raise unless it is an integer of 1 or more."""
-    from kesler.errors import KeslerError  # here, as kesler.NEW loads this module
-
-    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-        raise KeslerError(f"n={n!r}: give the number of labels of a row, 1 or more")
-    return int(n)

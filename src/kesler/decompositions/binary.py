@@ -21,7 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight
 
 from kesler.data import inputs
-from kesler.data.labels import TopLabel, require_n, top_labels
+from kesler.data.labels import TopLabel, top_labels
 from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
@@ -343,13 +343,12 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @available_if(_has_scores)
     def predict_top(self, X: Any, n: int = 5) -> list[list[TopLabel]]:
-        """Return the n labels of highest score of each row, the highest first.
+        """Return the n labels of highest score of each row as triples (label, score, None).
 
-        They are triples (label, score, None), as there are no probabilities; among equal scores,
-        the class seen first comes first.
+        The highest comes first; among equal scores, the class seen first. n is 1 or more.
         """
         labels = self._known().by_code.tolist()
-        return top_labels(labels, self._scores(self._checked(X)), None, require_n(n))
+        return top_labels(labels, self._scores(self._checked(X)), None, n)
 
     @property
     def classes_(self) -> npt.NDArray[Any]:

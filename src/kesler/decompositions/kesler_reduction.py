@@ -17,7 +17,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import _check_sample_weight
 
 from kesler.data import inputs
-from kesler.data.labels import Label, TopLabel, require_n, top_labels
+from kesler.data.labels import Label, TopLabel, top_labels
 from kesler.data.matrices import validate_data
 from kesler.decompositions.binary import copy_of, if_learner_has, require_learner
 from kesler.errors import KeslerError
@@ -430,12 +430,11 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return scores
 
     def predict_top(self, X: Any, n: int = 5) -> list[list[TopLabel]]:
-        """Return the n labels of highest score of each row, the highest first.
+        """Return the n labels of highest score of each row as triples (label, score, None).
 
-        They are triples (label, score, None), as there are no probabilities; among equal scores,
-        the first of `classes_` comes first.
+        The highest comes first; among equal scores, the first of `classes_`. n is 1 or more.
         """
-        return top_labels(self.classes_.tolist(), self._scores(X), None, require_n(n))
+        return top_labels(self.classes_.tolist(), self._scores(X), None, n)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict the label, label set or ranking of each row.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data import inputs
-from kesler.data.labels import Label, TopLabel, class_of, require_n, top_labels
+from kesler.data.labels import Label, TopLabel, class_of, top_labels
 from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Answers, Kind, Targets
 from kesler.online.contract import between_trials
@@ -121,13 +121,12 @@ def predict_top(self: Model, X: Any, n: int = 5) -> list[list[TopLabel]]:
     >>> model.predict_top(["cash"], 1)
     [[TopLabel(label=1, score=1.37..., probability=0.98...)]]
     """
-    n = require_n(n)
     return [found for rows in self._rows_to_score(X) for found in top_of_rows(self, rows, n)]
 
 
 def predict_top_one(self: Model, x: Any, n: int = 5) -> list[TopLabel]:
     """Return the labels of highest score of one row, given as in `learn_one`; see `predict_top`."""
-    n, learner = require_n(n), self._fitted()
+    learner = self._fitted()
     with learner.lock:
         return top_of_rows(self, self._row(x, learner), n)[0]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kesler.errors import KeslerError
+from kesler.errors import require_count
 from kesler.evaluation.confidence import RiskCoverage, Threshold
 from kesler.evaluation.reports import measures
 from kesler.evaluation.reports.coding import ScoredRows, scored_rows
@@ -157,7 +157,7 @@ class Report:
         -----
         The cost is that of sorting the rows.
         """
-        _require_top(top)
+        require_count("top", top, "the number of rows to list")
         known, wrong, unseen = scored.known, scored.wrong, scored.unseen
         n_wrong, n_unseen = int(wrong.sum()), int(unseen.sum())
         n_asked = len(scored) - (0 if scored.learns else n_unseen)
@@ -283,12 +283,6 @@ class Report:
         from kesler.evaluation.reports.page import page_of, write
 
         write(path, page_of(self, title, texts or {}, explanations or {}))
-
-
-def _require_top(top: Any) -> None:
-    """Raise unless `top` is an integer of 1 or more."""
-    if not isinstance(top, (int, np.integer)) or isinstance(top, bool) or top < 1:
-        raise KeslerError(f"top={top!r}: give the number of rows to list, 1 or more")
 
 
 def _notes(scored: ScoredRows) -> tuple[str, ...]:
