@@ -599,6 +599,7 @@ def test_parameters_can_be_read_set_and_shown():
         "preprocessing": "auto",
         "half_life": None,
         "replay": 0,
+        "candidates": "auto",
         "epochs": 1,
         "C": None,
         "eta": None,

@@ -17,7 +17,7 @@ from kesler import (
     OnlineClassifier,
     load,
 )
-from kesler.online import backing_off
+from kesler.data import inputs
 from kesler.trees import PathAnswer, Tree, tree_of_paths
 from kesler.trees.paths import PathNodes, ranks_of
 
@@ -168,7 +168,7 @@ def test_one_row_equals_a_batch_and_blocks_of_one_row(monkeypatch):
     whole = model.predict_path(rows, 0.6)
     for row, found in zip(rows[:10], whole, strict=False):
         assert model.predict_path_one(row, 0.6) == found
-    monkeypatch.setattr(backing_off, "BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(inputs, "BLOCK_ENTRIES", 1)
     assert model.predict_path(rows, 0.6) == whole
 
 

@@ -15,9 +15,10 @@ from kesler import (
     OnlineClassifier,
 )
 from kesler.budgets import Budget
+from kesler.candidates import Candidates
 from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
 from kesler.links import Exponential
-from kesler.maps import Distance, Product
+from kesler.maps import Contrast, Distance, Product
 from kesler.preconditioners import AdaGrad
 from kesler.preprocessing import Bins, Replay, ZScores
 from kesler.queries import LabelBudget
@@ -62,6 +63,7 @@ GIVEN: dict[str, list[Any]] = {
     "preprocessing": [None, "z-scores", [Bins(3), "z-scores"]],
     "half_life": [30],
     "replay": [1, Replay(1, size=20, seed=2)],
+    "candidates": [None],
     "epochs": [2],
     "columns": [None, {}],
     "on_mismatch": ["raise"],
@@ -83,12 +85,24 @@ GIVEN: dict[str, list[Any]] = {
 }
 """Values of each setting; those that need others have them in `TOGETHER`."""
 
+OF_WORDS = {
+    "hypotheses": [PerClass(), Shared(Contrast(), begins_at=0.05)],
+    "update": "ovr-hinge",
+    "preconditioner": "adagrad",
+    "on_new_class": "inherit",
+    "preprocessing": "information",
+    "intercept": 0.0,
+}
+"""Those of the default for words, which has candidates."""
+
 TOGETHER: list[tuple[str, dict[str, Any]]] = [
     ("OnlineClassifier", {"update": "pa2", "C": 0.25}),
     ("OnlineClassifier", {"update": "arow", "r": 2.0}),
     ("OnlineClassifier", {"update": "perceptron", "kernel": "rbf", "sigma": 2.0, "budget": 9}),
     ("OnlineClassifier", {"update": "pa1", "kernel": "rbf", "budget": Budget(9, "projectron")}),
     ("OnlineClassifier", {"hypotheses": [Grouped({"g": ["a", "b"], "h": ["c"]})], "update": "pa"}),
+    ("OnlineClassifier", {**OF_WORDS, "candidates": 2}),
+    ("OnlineClassifier", {**OF_WORDS, "candidates": Candidates(2, beyond=3, budget=9)}),
     ("OnlineOrdinalClassifier", {"hypotheses": [PerClass(), Ordered()]}),
     ("OnlineClassifier", {"update": [OnlineClassifier("multi", update="scw1"), LinearMax()]}),
 ]

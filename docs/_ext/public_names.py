@@ -37,8 +37,8 @@ GROUPS = {
 
 MODULES = (
     "hypotheses maps kernels budgets updates exploration algorithms links preconditioners "
-    "preprocessing queries costs trees dictionaries decompositions datasets readers metrics plots "
-    "bounds checks "
+    "preprocessing queries costs trees candidates dictionaries decompositions datasets readers "
+    "metrics plots bounds checks "
     "distributed durable service"
 ).split()
 """The public modules, in the order of the reference."""

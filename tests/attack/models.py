@@ -75,6 +75,7 @@ GROUPS = {"even": ["c0", "c2"], "low": ["c0", "c1"]}
 MAKERS: dict[str, tuple[Callable[[], Any], Rows]] = {
     "default": (OnlineClassifier, (DENSE, LABELS)),
     "default of names": (OnlineClassifier, (NAMED, LABELS)),
+    "candidates": (with_classes(candidates=2), (NAMED, LABELS)),
     "sparse rows": (with_classes(hypotheses="multi", update="pa1"), (DENSE, LABELS)),
     "averaged": (with_classes(hypotheses="multi", update="pa1", averaged=True), (DENSE, LABELS)),
     "inherit": (

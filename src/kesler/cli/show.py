@@ -12,6 +12,7 @@ import numpy as np
 
 from kesler.data import model_file
 from kesler.errors import KeslerError
+from kesler.learner.state import STARTS_OF_ENTRIES
 from kesler.learner.weights import WEIGHTS, is_sparse
 from kesler.online.saving import read
 from kesler.settings.codec import UNREADABLE, expression
@@ -107,9 +108,18 @@ def _learnt(resolved: Mapping[str, Any], arrays: model_file.Arrays) -> dict[str,
         **{name: expression(own[name]) if own.get(name) else None for name in _PARTS},
         **{name: own.get(name) for name in _VALUES},
         "preprocessing": _preprocessing(own["preprocessing"], arrays),
-        "sparse_weights": np.size(arrays.get(WEIGHTS, ())) if is_sparse(arrays) else None,
+        **_entries(arrays),
         **_counts("counts", arrays),
     }
+
+
+def _entries(arrays: model_file.Arrays) -> dict[str, Any]:
+    """Return the number of weights that are stored alone, and the recall of candidates."""
+    if STARTS_OF_ENTRIES in arrays:
+        n_rows, n_found, _ = arrays["entries.recall"].tolist()
+        recall = round(n_found / n_rows, 4) if n_rows else None
+        return {"sparse_weights": np.size(arrays["entries.classes"]), "candidate_recall": recall}
+    return {"sparse_weights": np.size(arrays.get(WEIGHTS, ())) if is_sparse(arrays) else None}
 
 
 def _hypothesis(written: Mapping[str, Any]) -> str:

@@ -83,6 +83,16 @@ def blocks(data: Rows | npt.NDArray[np.float32], ratings: Ratings | None = None)
         yield rows if ratings is None else replace(rows, ratings=ratings[part])
 
 
+def parts_of(rows: Any, n_numbers: int) -> Iterator[Any]:
+    """Yield parts of rows for which so many numbers of each row fit into a block; others whole."""
+    if not isinstance(rows, Rows):
+        yield rows
+        return
+    step = max(1, BLOCK_ENTRIES // max(1, n_numbers))
+    for start in range(0, max(1, len(rows)), step):
+        yield rows[start : start + step] if step < len(rows) else rows
+
+
 def apart(X: Any, *, rated: bool) -> tuple[Any, Ratings | None]:
     """Return the attributes and the ratings in X.
 

@@ -191,6 +191,7 @@ def mixable(learner: Model, *, dense: bool) -> Any:
             "cannot: use OnlineClassifier where targets are known"
         )
     _leave_out_uncertainty(model)
+    _compare_all_classes(model)
     own = model.get_params(deep=False)
     given = given_of(own)
     is_default = isinstance(model, OnlineClassifier) and not {"update", "learners"} & given.keys()
@@ -210,6 +211,19 @@ def _leave_out_uncertainty(model: Any) -> None:
             "the other, and shards are learnt apart, so it cannot be mixed: leave it out"
         )
     model.set_params(uncertainty=False)
+
+
+def _compare_all_classes(model: Any) -> None:
+    """Set the learner to compare all classes; raise if it is asked to compare candidates."""
+    candidates = model.get_params(deep=False).get("candidates")
+    if candidates is None:
+        return
+    if "candidates" in given_of(model.get_params(deep=False)):
+        raise KeslerError(
+            f"candidates={candidates!r}: shards have different candidates, so their weights cannot "
+            "be mixed: leave it out"
+        )
+    model.set_params(candidates=None)
 
 
 def _epoch(

@@ -135,8 +135,7 @@ def _explain(learner: Learner) -> Callable[..., None]:
 def _by_entries(learner: Learner, rows: Rows | Event, codes: npt.NDArray[np.int64]) -> Terms:
     """Return contributions where scores are sums over the features of a trial."""
     blocks = _blocks(learner, rows)
-    address = learner._kernel_arguments.address
-    table, given = contributions_of_blocks(learner, blocks, codes, address)
+    table, given = _contributions(learner, blocks, codes)
     n_constant = int(bool(learner.constant))
     start = table[0] if n_constant else np.zeros((len(codes), 2))
     n_entries = len(table)
@@ -149,6 +148,19 @@ def _by_entries(learner: Learner, rows: Rows | Event, codes: npt.NDArray[np.int6
         numbers = np.arange(len(values))
     terms = Terms(numbers, values, table, len(numbers), start, learner.constant)
     return terms if not len(given) else _with_ratings(terms, blocks.ratings, given, int(codes[0]))
+
+
+def _contributions(
+    learner: Learner, blocks: Any, codes: npt.NDArray[np.int64]
+) -> tuple[Doubles, Doubles]:
+    """Return what the entries and the ratings of one row add to the scores of classes."""
+    if learner.comparing is None:
+        return contributions_of_blocks(learner, blocks, codes, learner._kernel_arguments.address)
+    n_entries = int(blocks.indptr[1])
+    window = learner.comparing.show(learner, blocks.indices[:n_entries], codes.astype(np.int32))
+    there = blocks._replace(indices=np.arange(n_entries, dtype=np.int32))
+    columns = np.arange(len(codes))
+    return contributions_of_blocks(window, there, columns, window._kernel_arguments.address)
 
 
 def _inputs_of(learner: Learner, features: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

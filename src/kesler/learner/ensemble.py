@@ -104,6 +104,7 @@ class EnsembleLearner(Observing):
         self.classes = self.members[0].classes  # with the same numbers in all members
         for member in self.members:
             member.ends_at_faults = False
+            member.candidates = None
         self.combine, self.discount = combine, used
         self._rule = code_of(codes.Combination, combine)
         self.demotion, self.share = float(demotion), float(share)

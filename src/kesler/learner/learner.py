@@ -42,7 +42,7 @@ from kesler.learner.events import (
 from kesler.learner.observing import Learnt, Scores
 from kesler.learner.replaying import Interleaved
 from kesler.learner.targets import Answers
-from kesler.learner.uncertainty import NO_INPUTS
+from kesler.learner.uncertainty import NO_INPUTS, Assessment
 from kesler.links import require_compatible
 from kesler.links.link import Linear
 from kesler.parts.constraints import requirement_code, selection_code
@@ -122,7 +122,10 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         Class numbers of shape (n_rows,), -1 if no class was known, and of shape (n_labels,).
         """
         with self.lock, Postponed():
-            found = self._learn_all(rows, labels, weights, answers, scores, probabilities)
+            learning = weights, answers, scores, probabilities
+            if self._is_to_compare(labels):
+                return self._learn_in_parts(rows, labels, *learning)
+            found = self._learn_all(rows, labels, *learning)
             self._require_finite_steps()
         return found
 
@@ -163,6 +166,10 @@ on_new_class, preprocessing, half_life, replay, decision : as in
             found = np.empty((len(rows), first + self.n_known))
             if self.has_sets:
                 predictions = self._predict(rows, stack[0], found)
+            elif self.comparing is not None:
+                chances = np.empty((len(rows), self.n_known))
+                predictions = self._predict(rows, stack[0], chances)
+                found[:, 2:] = chances
             else:
                 predictions = self._predict(rows, stack[0])
                 found[:, 2:] = probabilities(stack[0], self.stored["calibration"])
@@ -340,7 +347,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         -------
         The predicted class number, or None if nothing was learnt because these steps are required.
         """
-        if self.expansion is not None or self.replay is not None:
+        if self.expansion is not None or self.replay is not None or self.comparing is not None:
             return None
         code, row_buffer = self.classes.code(label), self._lay_out(self.event)
         if code is None or not self._has_capacity(len(self.classes), row_buffer.n_features):
@@ -375,6 +382,16 @@ on_new_class, preprocessing, half_life, replay, decision : as in
                 self.sparse.reserve_as_asked()
                 self._bind()
             self._trials.learn(self._kernel_arguments.address, task.address)
+
+    def _is_to_compare(self, labels: Sequence[Label]) -> bool:
+        if self.comparing is not None or self.candidates is None:
+            return self.comparing is not None
+        return self.classes.count_with(labels) > self.candidates.beyond
+
+    def _learn_in_parts(self, *learning: Any) -> Learnt:
+        from kesler.learner.compared import learn_in_parts
+
+        return learn_in_parts(self, *learning)
 
     def _encode(
         self, rows: Rows | RowBuffer, labels: Sequence[Label]
@@ -423,6 +440,14 @@ on_new_class, preprocessing, half_life, replay, decision : as in
             vectors.values,
         )
         return self._kernels.Blocks(rows.indptr, rows.indices, rows.values, given)
+
+    def assess(self, rows: Rows | Event) -> Assessment:
+        """Return what is said of rows; the learner must have estimates of uncertainty."""
+        if self.comparing is None:
+            return super().assess(rows)
+        from kesler.learner.compared import assess
+
+        return assess(self, rows)
 
     def measure(
         self,
@@ -502,7 +527,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
     def probabilities(self, rows: Rows | Event) -> npt.NDArray[np.float64]:
         """Return the probabilities of the known classes, shape (n_rows, n_classes)."""
         with self.lock:
-            if not self.has_sets:
+            if not self.has_sets and self.comparing is None:
                 return probabilities(self.scores(rows), self.stored["calibration"])
             scores = np.empty((len(rows), self.n_known), dtype=np.float32)
             found = np.empty(scores.shape)
@@ -517,16 +542,29 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         probabilities: npt.NDArray[np.float64] = NO_PROBABILITIES,
     ) -> npt.NDArray[np.int32]:
         with self.lock:
-            known = self._prepare(rows, unseen=self.n_features)
-            if isinstance(known, RowBuffer):
-                task = known.scoring(scores, probabilities)
+            task = self._scoring_task(rows, scores, probabilities)
+            if self.comparing is not None:
+                from kesler.learner.compared import predict
+
+                predict(self, task)
             else:
-                task = task_of(self._blocks(known), no_targets(), len(rows), scores, probabilities)
-            self._trials.predict(self._kernel_arguments.address, task.address)
+                self._trials.predict(self._kernel_arguments.address, task.address)
             if self._faults:
                 self._require_no_faults()
             found: npt.NDArray[np.int32] = task.arrays.predictions
         return found
+
+    def _scoring_task(
+        self,
+        rows: Rows | Event,
+        scores: npt.NDArray[np.float32] = NO_SCORES,
+        probabilities: npt.NDArray[np.float64] = NO_PROBABILITIES,
+    ) -> Any:
+        """Return the task of scoring rows, whose new features are replaced by an unseen one."""
+        known = self._prepare(rows, unseen=self.n_features)
+        if isinstance(known, RowBuffer):
+            return known.scoring(scores, probabilities)
+        return task_of(self._blocks(known), no_targets(), len(rows), scores, probabilities)
 
     @cached_property
     def _row_buffer(self) -> RowBuffer:

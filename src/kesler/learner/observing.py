@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,10 @@ from kesler.learner.uncertainty import NO_TRACES, Assessment, Doubles, Uncertain
 from kesler.state.fields import Arrays
 from kesler.state.uncertainty import N_TRACED
 
+if TYPE_CHECKING:
+    from kesler.candidates import Candidates
+    from kesler.learner.comparing import Comparing
+
 MOST_SCORES = 1 << 20  # of a member, in memory at once
 
 Codes = npt.NDArray[np.int32]
@@ -32,12 +36,16 @@ class Observing(Counted):
     Attributes
     ----------
     uncertainty : the estimates, or None. They are set before the first row.
+    candidates : how rows are compared with a part of the classes, None for all classes.
+    comparing : the entries of these, since there are more classes than each row is compared with.
     is_ordered : whether rows follow each other, or are a set; only ensembles heed this.
     """
 
     answer: Kind
     classes: ClassTable
     uncertainty: Uncertainty | None = None
+    candidates: Candidates | None = None
+    comparing: Comparing | None = None
     is_ordered = True
     seconds_in_threads = 0.0
 
@@ -68,6 +76,14 @@ class Observing(Counted):
         The errors of rows that were learnt or ended the trials are left to `_require_finite_steps`.
         """
 
+    def _is_to_compare(self, labels: Sequence[Label]) -> bool:
+        """Return whether rows with these labels have candidates, or the last of them have."""
+        return False
+
+    def _learn_in_parts(self, *learning: Any) -> Learnt:
+        """Learn rows of which the last have candidates; arguments are as for `learn_observed`."""
+        raise NotImplementedError
+
     @abstractmethod
     def _require_finite_steps(self) -> None:
         """Raise if a step was skipped, or a user-defined function failed."""
@@ -93,17 +109,20 @@ class Observing(Counted):
         rows, labels, weights, answers, scores, probabilities : as for `learn`.
         traces : array of shape (n_rows, n_traced) or (0, 0) that receives what is said of each row.
         """
-        own = self.uncertainty
+        own, learning = self.uncertainty, (weights, answers, scores, probabilities)
         if own is None:
-            return self.learn(rows, labels, weights, answers, scores, probabilities)
+            return self.learn(rows, labels, *learning)
         with self.lock, Postponed():
+            if self._is_to_compare(labels):
+                return self._learn_in_parts(rows, labels, *learning, traces)
             n_known, n_classes, n_rows = self.n_known, self.classes.count_with(labels), len(rows)
             n_members, first = own.n_members, 0 if self.answer == "sets" else 2
             stack = np.empty((n_members, n_rows, n_classes), dtype=np.float32)
             stack.fill(np.nan)
             found, inputs = np.empty((n_rows, first + n_classes)), own.inputs_of(rows)
-            learning, n_before = (rows, labels, weights, answers, found), self.n_trials
-            predictions, codes = self._learn_scored(stack, scores, *learning)
+            n_before = self.n_trials
+            given = rows, labels, weights, answers, found
+            predictions, codes = self._learn_scored(stack, scores, *given)
             n = self.n_trials - n_before  # fewer than all if a user-defined function failed
             if len(probabilities):
                 probabilities[:] = found[:, : probabilities.shape[1]]
@@ -122,7 +141,10 @@ class Observing(Counted):
         """Return how many rows with these labels are observed at once; None for any number."""
         if self.uncertainty is None:
             return None
-        return max(1, MOST_SCORES // max(1, self.classes.count_with(labels)))
+        n_classes = self.classes.count_with(labels)
+        if self.candidates is not None:
+            n_classes = min(n_classes, self.candidates.beyond)
+        return max(1, MOST_SCORES // max(1, n_classes))
 
     def untraced(self, n_rows: int) -> Doubles:
         """Return the array that receives what is said of rows, of no rows without estimates."""

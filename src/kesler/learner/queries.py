@@ -58,8 +58,11 @@ def estimated(learner: AnyLearner, rows: Rows | Event) -> Estimates:
         predicted = probabilities[np.arange(len(predictions)), predictions]
         confidence, new = predicted, np.zeros(len(predictions))
         if learner.uncertainty is not None:
-            inputs = learner.uncertainty.inputs_of(rows)
-            found = learner.uncertainty.assess(stack, evidence, predictions, inputs)
+            if learner.comparing is not None:
+                found = learner.assess(rows)
+            else:
+                inputs = learner.uncertainty.inputs_of(rows)
+                found = learner.uncertainty.assess(stack, evidence, predictions, inputs)
             confidence, new = found.confidence, found.new
     scores = probabilities if len(stack) > 1 else stack[0].astype(np.float64)
     only_one = probabilities.shape[1] == 1

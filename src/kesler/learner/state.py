@@ -57,6 +57,7 @@ from kesler.state.records import LearnerRecord
 from kesler.updates.rule import UpdateRule
 
 LINEAR = Linear()
+STARTS_OF_ENTRIES = "entries.starts"  # in the files of learners whose rows have candidates
 # A dense table of weights may have this many bytes, or more if this share of it is not 0.
 LARGEST_TABLE = 1 << 29
 FULL_TABLE = 1 / 8
@@ -95,6 +96,11 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
     replay : how earlier rows are learnt again, None for not at all.
     decision : how a prediction follows from the scores; see
         :data:`kesler.learner.targets.Decision`.
+
+    Attributes
+    ----------
+    candidates : how rows are compared with a part of the classes, None for all classes; only where
+        `may_compare`.
 
     Notes
     -----
@@ -197,7 +203,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
     @property
     def n_weights(self) -> int:
         """Number of weights of the features, sub-experts and classes seen so far."""
-        return sum(self._height(i) * self._width(i) for i in range(len(self.parts)))
+        n_others = sum(self._height(i) * self._width(i) for i in range(len(self.parts)))
+        return n_others + (0 if self.comparing is None else self.comparing.entries.n_entries)
 
     def hypothesis_weights(self) -> list[Any]:
         """Return the weights of each part, of shape (n_features, n_hypotheses).
@@ -206,7 +213,17 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         """
         if self.sparse is not None:
             return [self.sparse.matrix(self.n_features, self._width(0))]
-        return [self.weights[: self._height(i), c] for i, c in enumerate(self._columns)]
+        found: list[Any] = [self.weights[: self._height(i), c] for i, c in enumerate(self._columns)]
+        if self.comparing is not None:
+            found[self._of_classes] = self.comparing.entries.matrix(
+                self.n_features, len(self.classes)
+            )
+        return found
+
+    @property
+    def _of_classes(self) -> int:
+        """The part with a hypothesis for each class."""
+        return next(i for i, part in enumerate(self.parts) if isinstance(part, PerClass))
 
     @property
     def _scale_code(self) -> int:
@@ -238,6 +255,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         of either kind is never used: it represents all that have not been seen, with the initial
         weights (Mesterharm 2001, Section 6.1).
         """
+        if ahead and self.comparing is None and self.candidates is not None:
+            n_classes = min(n_classes, self.candidates.beyond)  # more will not be in the table
         n_places = n_classes + self.n_virtual + self._n_beside
         n_rows = max(n_features + 1, n_sub_experts + self.takes_ratings)
         if (
@@ -302,8 +321,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         self, class_capacity: int, feature_capacity: int, group_capacity: list[int]
     ) -> None:
         """Allocate new arrays, all or none; zeros take no memory before they are written."""
-        offsets, width = columns_of(self.parts, class_capacity, group_capacity)
-        lengths = self._lengths(class_capacity, feature_capacity, whole_lines(width))
+        offsets, width = self._table_columns(class_capacity, group_capacity)
+        lengths = self._lengths(class_capacity, feature_capacity, width)
         fields = {n: f for n, f in self._fields.items() if f.axes or n not in self.stored}
         arrays = allocated(fields, self, lengths)
         self._allocate_others(class_capacity, feature_capacity)
@@ -327,12 +346,23 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         """Provide capacity for hypotheses that are not in the table of weights."""
         if self.sparse is not None:
             self.sparse.reserve(feature_capacity, class_capacity)
+        if self.comparing is not None:
+            self.comparing.reserve(feature_capacity, class_capacity)
+
+    def _table_columns(
+        self, class_capacity: int, group_capacity: list[int]
+    ) -> tuple[list[int], int]:
+        """Return the first column of each part in the table of weights, and its width."""
+        if self.comparing is not None:  # the classes have entries, and the virtual one a column
+            return columns_of(self.parts, self.n_virtual + self._n_beside, group_capacity)
+        offsets, width = columns_of(self.parts, class_capacity, group_capacity)
+        return offsets, whole_lines(width)
 
     def _require_memory(
         self, class_capacity: int, feature_capacity: int, group_capacity: list[int], *, sparse: bool
     ) -> None:
         """Raise if the arrays of this capacity are larger than the memory of the machine."""
-        width = whole_lines(columns_of(self.parts, class_capacity, group_capacity)[1])
+        width = self._table_columns(class_capacity, group_capacity)[1]
         lengths = self._lengths(class_capacity, feature_capacity, width)
         fields = fields_with(weights=self.has_weights and not sparse)
         n_bytes = size_of(fields, self, lengths) + sparse * BYTES_OF_FEATURE * feature_capacity
@@ -355,7 +385,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
             "better": n_classes if self.margin_costs else 1,
             "worse": n_classes if self.margin_costs or self.has_costs else 1,
             "state": self.n_states,
-            "statistic": len(self.statistics),
+            "statistic": len(self.statistics) if self.comparing is None else 0,
             "pooled": self.n_pooled,
             "part": len(self.parts),
             "number": self.preprocessing.n_statistics if self.preprocessing else 0,
@@ -480,6 +510,35 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
                 self.stored[name] = self.stored[name][..., :0]
         self.__dict__.pop("_kernels", None)
 
+    @property
+    def may_compare(self) -> bool:
+        """Whether rows may be compared with candidates: a class has weights and counts alone."""
+        from kesler.learner.comparing import may_compare
+
+        return may_compare(self)
+
+    def compare_candidates(self) -> None:
+        """Move the weights and counts of classes to entries; rows that follow have candidates."""
+        from kesler.learner.comparing import OF_ENTRIES, Comparing, entries_of
+
+        assert self.candidates is not None
+        entries, before = entries_of(self), self._views(whole=True)
+        virtual, part = slice(self.n_known, self.n_known + 1), f".{self._of_classes}"
+        n_numbers = 1 + self.preconditioner.has_evidence + len(self.statistics)
+        kept = Comparing(self.candidates, self._feature_capacity, n_numbers)
+        self.comparing = kept
+        for name in list(before):
+            if name in OF_ENTRIES:
+                del before[name]
+            elif name.endswith(part) and "hypothesis" in self._field_of(name).axes:
+                before[name] = before[name][..., virtual]
+        self._allocate(self._class_capacity, self._feature_capacity, self._group_capacity)
+        self._put(before)
+        kept.entries.put(*entries)
+        amounts = self.stored["statistics.amounts"]
+        kept.stored["recall"]["frequent"] = int(amounts.argmax()) if len(amounts) else 0
+        self._bind()
+
     def _price(self, n_known: int) -> None:
         """Write the margins of the classes from number `n_known` on."""
         n_virtual, n_classes = self.classes.n_virtual, len(self.classes)
@@ -504,7 +563,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
 
     def _width(self, i: int) -> int:
         """Return the number of hypotheses of part i."""
-        n_classes = min(len(self.classes) + self.n_virtual, self._class_capacity - self._n_beside)
+        n_known = 0 if self.comparing is not None else len(self.classes)
+        n_classes = min(n_known + self.n_virtual, self._class_capacity - self._n_beside)
         n_groups = min(len(self.groups[i]), self._group_capacity[i])
         return n_columns(self.parts[i], n_classes, n_groups)
 
@@ -520,6 +580,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
 
     def _bind(self) -> None:
         """Discard the records for compiled code, since arrays have changed."""
+        if self.comparing is not None:
+            self.comparing.unbind()
         for name in ("_record", "_kernel_arguments", "_predictor", "_trials"):
             self.__dict__.pop(name, None)
 
@@ -534,6 +596,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
 
     def _other_arrays(self) -> Arrays:
         """Return the arrays of hypotheses that are not in the table of weights."""
+        if self.comparing is not None:
+            return self.comparing.arrays(self.n_features)
         return {} if self.sparse is None else self.sparse.arrays(self.n_features, self._width(0))
 
     def restore(
@@ -558,6 +622,10 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
             self._allocate(self._class_capacity, self._feature_capacity, self._group_capacity)
         if is_sparse(arrays):
             self._keep_sparsely(self.weights, self._feature_capacity, self._class_capacity)
+        if STARTS_OF_ENTRIES in arrays:
+            if self.candidates is None:
+                raise damaged("entries are those of candidates, which its settings do not have")
+            self.compare_candidates()
         if self.expansion is not None or self.replay is not None:
             self._provide_inputs(n_inputs)
             if n_features and self.width_of(n_inputs) != n_features:
@@ -598,6 +666,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         """Restore hypotheses that are not in the table of weights."""
         if self.sparse is not None:
             self.sparse.restore(arrays, self.n_features, self._width(0))
+        if self.comparing is not None:
+            self.comparing.restore(arrays, self.n_features, len(self.classes))
 
     def _list_features(self) -> None:
         """List all features, whose weights new classes inherit; their order is not stored."""

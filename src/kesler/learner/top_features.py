@@ -60,6 +60,8 @@ def weights_of(learner: AnyLearner, code: int) -> Doubles:
 
 def _weights(learner: Learner, code: int) -> Doubles:
     require_weights(learner)
+    if learner.comparing is not None:
+        return _weights_above_virtual(learner, code)
     first, n_features = learner.classes.n_virtual, learner.n_named_features
     codes = np.arange(first, len(learner.classes), dtype=np.int64)
     arguments, found = _before_scaling(learner), np.empty(n_features)
@@ -70,6 +72,22 @@ def _weights(learner: Learner, code: int) -> Doubles:
             learner, _ones(learner, features), codes, arguments.address
         )[0].sum(axis=2)
         found[start : start + step] = table[:, code - first] - table.mean(axis=1)
+    return found
+
+
+def _weights_above_virtual(learner: Learner, code: int) -> Doubles:
+    """Return the weights of a class less those of the virtual class, where rows have candidates."""
+    assert learner.comparing is not None
+    n_features = learner.n_named_features
+    found, step = np.empty(n_features), 1 << 12
+    for start in range(0, n_features, step):
+        features = np.arange(start, min(n_features, start + step), dtype=np.int32)
+        window = learner.comparing.show(learner, features, np.array([code], dtype=np.int32))
+        ones = _ones(window, np.arange(len(features), dtype=np.int32))
+        arguments = _before_scaling(window)
+        table, _ = contributions_of_blocks(window, ones, np.arange(2), arguments.address)
+        own, virtual = table.sum(axis=2).T
+        found[start : start + step] = own - virtual
     return found
 
 

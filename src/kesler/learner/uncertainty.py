@@ -334,6 +334,39 @@ class Uncertainty:
         # Those of rows that were not learnt, after a fault, have been provided for but are unknown.
         self.n_classes = max(n_known, int(codes.max(initial=-1)) + 1)
 
+    def observe_compared(
+        self, n_known: int, said: Any, codes: npt.NDArray[np.int32], traces: Doubles
+    ) -> None:
+        """Learn from rows and their classes, given what was said of their candidates before.
+
+        Parameters
+        ----------
+        n_known, codes, traces : as for `observe`.
+        said : what was said, at an address; see :class:`kesler.state.candidates.Compared`.
+        """
+        from kesler.compiled.candidates.observing import observe
+
+        self.reserve(max(n_known, int(codes.max(initial=-1)) + 1))
+        few = self._few(said.arrays.classes.shape[1])
+        addresses = self._arguments.address, few.address
+        observe(*addresses, n_known, said.address, codes, traces)
+
+    def _few(self, n_classes: int) -> Any:
+        """Return the state with offsets of a few classes, at an address for compiled code."""
+        from kesler.compiled.jit.pointers import KernelArguments
+        from kesler.compiled.trial.uncertainty import write_arguments
+
+        offsets = np.zeros((n_classes, len(COVERAGES)))
+        return KernelArguments(
+            write_arguments, bind(Uncertainties, self.stored | {"offsets": offsets})
+        )
+
+    def tell_compared(self, n_known: int, said: Any, found: Doubles) -> None:
+        """Write the probability of a new class and the confidence of rows, given what is said."""
+        from kesler.compiled.candidates.observing import tell
+
+        tell(self._arguments.address, n_known, said.address, found)
+
     def observe_event(
         self,
         classes: ClassTable,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data import inputs
+from kesler.data.inputs import parts_of
 from kesler.data.labels import Label, TopLabel, class_of, top_labels
 from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Answers, Kind, Targets
@@ -133,7 +134,18 @@ def predict_top_one(self: Model, x: Any, n: int = 5) -> list[TopLabel]:
 
 def top_of_rows(model: Model, rows: Rows | Event, n: int) -> list[list[TopLabel]]:
     """Return what `predict_top` does of rows that have been read."""
+    n_known = model._fitted().n_known
+    return [found for part in parts_of(rows, n_known) for found in _top_of_part(model, part, n)]
+
+
+def _top_of_part(model: Model, rows: Rows | Event, n: int) -> list[list[TopLabel]]:
     learner, answer = model._fitted(), model.answer
+    if learner.comparing is not None:
+        from kesler.learner.compared import top_candidates
+
+        found = top_candidates(learner, rows, n)
+        if found is not None:
+            return found
     scores, first = learner.scores(rows), answer.n_virtual
     if first:
         scores = scores[:, first:] - scores[:, :first]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.inputs import BLOCK_ENTRIES
-from kesler.data.rows import Rows
-from kesler.learner.events import Event
+from kesler.data.inputs import parts_of
 from kesler.learner.uncertainty import require_confidence
 from kesler.trees.paths import PathAnswer, PathNodes, path_nodes, require_separator
 
 if TYPE_CHECKING:
+    from kesler.data.rows import Rows
     from kesler.learner.ensemble import AnyLearner
+    from kesler.learner.events import Event
 
 
 def path_answers(
@@ -26,7 +26,7 @@ def path_answers(
     nodes = path_nodes(tuple(learner.classes.labels), separator)
     shares = _shares_of_new(learner, nodes)
     for rows in blocks:
-        for part in _parts(rows, max(1, BLOCK_ENTRIES // len(nodes.names))):
+        for part in parts_of(rows, len(nodes.names)):
             if learner.uncertainty is None:
                 probabilities = learner.probabilities(part)
                 new = np.zeros(len(probabilities))
@@ -43,10 +43,3 @@ def _shares_of_new(learner: AnyLearner, nodes: PathNodes) -> npt.NDArray[np.floa
     n_rows, counted = np.zeros(len(nodes.of_class)), learner.uncertainty.stored["arrivals.n_rows"]
     n_rows[: len(counted)] = counted[: len(n_rows)]  # a class whose first row failed has no count
     return nodes.new_shares(n_rows)
-
-
-def _parts(rows: Rows | Event, size: int) -> Iterator[Rows | Event]:
-    if isinstance(rows, Rows):
-        yield from (rows[start : start + size] for start in range(0, len(rows), size))
-    else:
-        yield rows

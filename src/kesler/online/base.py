@@ -41,6 +41,8 @@ from kesler.online.uncertain import (
 from kesler.preprocessing import Preprocessing
 from kesler.settings.table import OF_ESTIMATOR
 
+MOST_NUMBERS = 1 << 29  # scores or probabilities of all classes in one array
+
 if TYPE_CHECKING:
     from kesler.data.schema.schema import Schema
     from kesler.learner.explanations import Explanation
@@ -492,7 +494,7 @@ or sparse row
         [['spam']]
         """
         ask = request(self, coverage, by_class=by_class, allow_empty=allow_empty)
-        return sets(self, assessed(self, X), ask)
+        return [each for said in assessed(self, X) for each in sets(self, said, ask)]
 
     def predict_set_one(
         self,
@@ -535,7 +537,7 @@ or sparse row
         KeslerError
             If uncertainty is not estimated, or targets are label sets.
         """
-        return assessed(require_single(self), X).confidence
+        return np.concatenate([said.confidence for said in assessed(require_single(self), X)])
 
     def confidence_one(self, x: Any) -> float:
         """Return the probability that the prediction of one row is right; see `confidence`."""
@@ -830,7 +832,20 @@ or sparse row
     def _scores(self, X: Any) -> Scores:
         """Return the score of each class by number, including virtual classes."""
         learner = self._fitted()
-        return np.concatenate([learner.scores(rows) for rows in self._rows_to_score(X)])
+        return np.concatenate([learner.scores(rows) for rows in self._few_rows_to_score(X)])
+
+    def _few_rows_to_score(self, X: Any) -> Iterator[Rows]:
+        """Yield rows whose scores of all classes are kept; raise if these are too many numbers."""
+        n_rows, n_classes = 0, self._fitted().n_known
+        for rows in self._rows_to_score(X):
+            n_rows += len(rows)
+            if n_rows * n_classes > MOST_NUMBERS:
+                raise KeslerError(
+                    f"{n_rows:,} rows and {n_classes:,} classes have {n_rows * n_classes:,} scores "
+                    f"or probabilities, more than {MOST_NUMBERS:,}: call predict_top(X, n) for the "
+                    "labels of highest score, or ask for fewer rows at a time"
+                )
+            yield rows
 
     def _row(self, x: Any, learner: AnyLearner) -> Rows | Event:
         """Return one row that is scored, read into the learner's event buffer if it can be."""

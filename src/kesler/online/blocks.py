@@ -13,7 +13,7 @@ from kesler.data.labels import Label
 from kesler.learner.uncertainty import Assessment, SetRequest, require_coverage
 from kesler.online.contract import exclusive_trials
 from kesler.online.training import names_of_learnt_rows
-from kesler.online.uncertain import estimating, sets
+from kesler.online.uncertain import assessed_rows, sets
 
 if TYPE_CHECKING:
     from kesler.data.rows import Rows
@@ -72,7 +72,7 @@ def estimates(model: Model) -> bool:
 
 def assess_rows(model: Model, rows: Rows) -> Assessment:
     """Return what is said of the uncertainty of rows."""
-    return estimating(model).assess(rows)
+    return Assessment.concatenate([*assessed_rows(model, rows)])
 
 
 def sets_of(model: Model, said: Assessment, coverage: float) -> list[list[Any]]:

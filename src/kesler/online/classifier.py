@@ -23,13 +23,14 @@ from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials, tags_of_classifier
 from kesler.online.linear_weights import weights_and_intercepts
 from kesler.online.making import Maker
-from kesler.online.uncertain import answered, assessed, assessed_one
+from kesler.online.uncertain import answered, assessed, assessed_one, assessed_rows
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.preprocessing.replay import Replay
 from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
+    from kesler.candidates import Candidates
     from kesler.queries.query import Query
     from kesler.trees.paths import PathAnswer
     from kesler.trees.tree import Given
@@ -140,6 +141,12 @@ default "auto"
         of rows; the step sizes of preconditioners count them. For dense rows, without kernel and
         sub-experts. In an :class:`~kesler.Ensemble`, each learner has its own; with the default
         settings, all learners replay but ridge regression, whose matrix holds every row for good.
+    candidates : "auto", int of 2 or more, Candidates or None, default "auto"
+        The number of classes that each row is compared with where there are more: those whose rows
+        had its features, see :class:`~kesler.candidates.Candidates`. Larger values find the right
+        class more often, and cost time in proportion. "auto" compares all of up to 128 classes,
+        and 64 of more; None compares all. For the default learner of texts and other rows that
+        list non-zeros.
     epochs : int, 1 or more, default 1
         The number of times that `fit` learns all rows, in the order given, for data that is all at
         hand. Larger values fit the rows more closely; `n_trials_` counts every pass. `partial_fit`
@@ -291,6 +298,7 @@ default "auto"
         preprocessing: str | Preprocessing | None = "auto",
         half_life: float | None = None,
         replay: int | Replay = 0,
+        candidates: int | str | Candidates | None = "auto",
         epochs: int = 1,
         C: float | None = None,
         eta: float | None = None,
@@ -323,13 +331,24 @@ default "auto"
         Array of shape (n_rows,) of labels; of objects with `min_confidence`.
         """
         if min_confidence is not None:
-            said = assessed(self, X)
-            predicted = self._fitted().classes.by_code[said.predictions].tolist()
-            return answered(predicted, said.confidence, min_confidence)
+            pairs = [(said.predictions, said.confidence) for said in assessed(self, X)]
+            found, confidence = map(np.concatenate, zip(*pairs, strict=True))
+            return answered(
+                self._fitted().classes.by_code[found].tolist(), confidence, min_confidence
+            )
         learner = self._fitted()
         codes = [learner.predict(rows) for rows in self._rows_to_score(X)]
         labels: npt.NDArray[Any] = learner.classes.by_code[np.concatenate(codes)]
         return labels
+
+    @property
+    def candidate_recall_(self) -> float:
+        """The share of rows whose class was a candidate, of those of known classes; 1 before any.
+
+        It counts the rows since there are more classes than each row is compared with.
+        """
+        comparing = self._fitted().comparing
+        return 1.0 if comparing is None else comparing.recall
 
     @between_trials
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
@@ -365,13 +384,19 @@ default "auto"
         Returns
         -------
         Array of shape (n_rows, n_classes), or of one column more; each row sums to 1.
+
+        Raises
+        ------
+        KeslerError
+            If that is more than 2^29 numbers, 4 GiB: `predict_top` returns the most probable.
         """
         if new:
-            said = assessed(self, X).with_new
+            pieces = (assessed_rows(self, rows) for rows in self._few_rows_to_score(X))
+            said = np.concatenate([each.with_new for piece in pieces for each in piece])
             return np.column_stack([self._in_columns(said[:, :-1], 0.0), said[:, -1:]])
         learner = self._fitted()
-        pieces = [learner.probabilities(rows) for rows in self._rows_to_score(X)]
-        probabilities: npt.NDArray[np.float64] = self._in_columns(np.concatenate(pieces), 0.0)
+        found = [learner.probabilities(rows) for rows in self._few_rows_to_score(X)]
+        probabilities: npt.NDArray[np.float64] = self._in_columns(np.concatenate(found), 0.0)
         return probabilities
 
     @between_trials

@@ -48,6 +48,9 @@ def explained(
     labels, first = learner.classes.labels, learner.classes.n_virtual
     terms = terms_of(learner, rows, code, other)
     pair = float(scores[code]), None if other is None else float(scores[other])
+    if learner.comparing is not None:  # a class that is no candidate has no score of its own
+        sums = (terms.table.sum(axis=(0, 2)) + terms.start.sum(axis=1)).tolist()
+        pair = sums[0], None if other is None else sums[1]
     if learner.decision == "f1":
         terms = terms.moved_to(*pair)
     named = labels[code - first], None if other is None else labels[other - first]

@@ -44,6 +44,7 @@ from kesler.settings.table import AUTO, SETTINGS, given_of
 from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
+    from kesler.candidates import Candidates
     from kesler.trees.tree import Tree
 
 Settings = Mapping[str, Any]
@@ -68,6 +69,12 @@ class Maker:
         members = self.members(given, dense=dense)
         if members is None:
             return self.single(given, dense=dense)
+        for settings in (given, *(each.get_params(deep=False) for each in members)):
+            if given_of(settings).get("candidates") is not None:
+                raise KeslerError(
+                    f"candidates={settings['candidates']!r} has no effect on an ensemble, whose "
+                    "learners score all classes: leave it out, or use one learner"
+                )
         made = [each._maker.single(each.get_params(deep=False), dense=dense) for each in members]
         names = [type(each).__name__ for each in members]
         return EnsembleLearner(made, names, **self.combination(given))
@@ -89,8 +96,26 @@ class Maker:
         }
         made_of["decision"] = chosen.get("decision", self.decision(made_of))
         if kernel is None:
-            return self.over_weights(given, made_of, dense=dense)
-        return KernelLearner(**made_of, kernel=kernel, dense=dense, budget=budget)
+            made = self.over_weights(given, made_of, dense=dense)
+        else:
+            made = KernelLearner(**made_of, kernel=kernel, dense=dense, budget=budget)
+        made.candidates = self.candidates(given, made)
+        return made
+
+    def candidates(self, given: Settings, learner: Learner) -> Candidates | None:
+        """Return how rows are compared with a part of the classes, or None for all classes."""
+        from kesler.candidates import resolve_candidates
+
+        choice = resolve_candidates(given.get("candidates"))
+        if choice is None or learner.may_compare:
+            return choice
+        if "candidates" in given_of(given):
+            raise KeslerError(
+                f"candidates={given['candidates']!r} has no effect on these settings and rows, "
+                "which compare each row with all classes: leave it out, or let the default "
+                "settings learn texts or rows that list non-zeros"
+            )
+        return None
 
     def over_weights(self, given: Settings, made_of: Settings, *, dense: bool) -> Learner:
         """Return the learner of these arguments, whose hypotheses are weight vectors."""
@@ -242,6 +267,7 @@ class Maker:
             "preprocessing": learner.preprocessing,
             "half_life": learner.half_life,
             "replay": learner.replay or 0,
+            "candidates": learner.candidates or given.get("candidates", AUTO),
             "decision": learner.decision,
         }
         if isinstance(learner, KernelLearner):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.inputs import parts_of
 from kesler.data.labels import NEW, Label
 from kesler.errors import KeslerError
 from kesler.learner.uncertainty import (
@@ -17,6 +19,7 @@ from kesler.learner.uncertainty import (
 )
 
 if TYPE_CHECKING:
+    from kesler.data.rows import Rows
     from kesler.learner.ensemble import AnyLearner
     from kesler.online.model import Model
 
@@ -37,10 +40,16 @@ def estimating(model: Model) -> AnyLearner:
     return learner
 
 
-def assessed(model: Model, X: Any) -> Assessment:
-    """Return what is said of rows."""
+def assessed(model: Model, X: Any) -> Iterator[Assessment]:
+    """Yield what is said of parts of the rows, for the probabilities of all classes take memory."""
+    for rows in model._rows_to_score(X):
+        yield from assessed_rows(model, rows)
+
+
+def assessed_rows(model: Model, rows: Rows) -> Iterator[Assessment]:
+    """Yield what is said of parts of rows that have been read."""
     learner = estimating(model)
-    return Assessment.concatenate([learner.assess(rows) for rows in model._rows_to_score(X)])
+    yield from (learner.assess(part) for part in parts_of(rows, learner.n_known))
 
 
 def assessed_one(model: Model, x: Any) -> Assessment:

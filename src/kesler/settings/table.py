@@ -115,6 +115,11 @@ def number_or_name(text: str) -> float | str:
         return text
 
 
+def count_or_name(text: str) -> int | str | None:
+    """Return an integer, None for "none", or a name."""
+    return int(text) if text.isdecimal() else None if text == "none" else text
+
+
 _TABLE = (
     Setting(
         "hypotheses",
@@ -262,6 +267,14 @@ _TABLE = (
         members="gradients",
         read=int,
         metavar="N",
+    ),
+    Setting(
+        "candidates",
+        "number of classes that each row is compared with, of more than so many; auto is 64 of "
+        "more than 128, none all",
+        read=count_or_name,
+        metavar="N",
+        resolve=_part_of("candidates", "resolve_candidates"),
     ),
     Setting(
         "epochs",

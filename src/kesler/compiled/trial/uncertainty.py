@@ -442,9 +442,12 @@ def begin(traces, t):
 
 
 @inlined
-def observe_row(u, scores, probabilities, t, k, said, y, prior, scratch, trace):
-    """Say how sure row t is, then learn from its target."""
-    lead = measure_members(u, scores, t, k, scratch.measures, scratch.evidence)
+def observe_row(u, scores, probabilities, t, k, n_scored, said, y, is_new, prior, scratch, trace):
+    """Say how sure row t is, then learn from its target; y is k or more if it is none of k classes.
+
+    n_scored : the number of classes that have scores.
+    """
+    lead = measure_members(u, scores, t, n_scored, scratch.measures, scratch.evidence)
     new = probability_of_new(u, prior, scratch.evidence, scratch.opinions)
     p = confidence_of(u, probabilities[t, 2 + said], new, lead, scratch.reasons)
     target = min(y, k)
@@ -454,7 +457,7 @@ def observe_row(u, scores, probabilities, t, k, said, y, prior, scratch, trace):
         trace_sets(u, probabilities, t, new, k, score, target, trace)
     for c in range(N_COVERAGES):
         track(u, c, score, target, k)
-    learn_new_class(u, scores, scratch, y >= k)
+    learn_new_class(u, scores, scratch, is_new)
     learn_confidence(u, scratch.reasons, said == y, p, scratch.column)
 
 
@@ -472,7 +475,7 @@ def observe_all(u, n_known, scores, probabilities, predictions, codes, inputs, t
             begin(traces, t)
         elif are_probabilities(probabilities, t, k):
             trace, said = traces[t] if traces.shape[0] else scratch.none, predictions[t]
-            observe_row(u, scores, probabilities, t, k, said, y, prior, scratch, trace)
+            observe_row(u, scores, probabilities, t, k, k, said, y, y >= k, prior, scratch, trace)
         if remembers:
             if has_own:
                 learn_distances(u.memory, scratch.squares, inputs.shape[1])

@@ -1,0 +1,1 @@
+"""Trials that compare a row's candidates among many classes."""

@@ -1,0 +1,116 @@
+"""The state of learners that compare candidates: entries for pairs of class and feature that met.
+
+Axes: "feature", "class", as in :mod:`kesler.state.records`; "entry", the places for entries;
+"number", what an entry holds; "candidate", the candidates of a row, its target and a virtual class;
+"two and candidate", two more; "place", the features of the longest row; "copied", their entries;
+"trial", the rows of a block.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from kesler.state.fields import Field, Given, record
+from kesler.state.records import MOST_ROWS
+
+f4, f8, i4, i8 = np.float32, np.float64, np.int32, np.int64
+
+# Of entries: the places in use, and how many more the last row required.
+POOL = record(n_used="i8", n_needed="i8")
+# The rows of classes known before, those whose class was a candidate, and the class of most rows.
+RECALL = record(n_rows="i8", n_found="i8", frequent="i8")
+# The discounted share of rows of known classes that were no candidates.
+MISSING = record(share="f8")
+# Of the row in work: the number of candidates, the place of the target among them, which follows
+# them if it is none of them, whether its class is new, and the number of entries copied.
+CHOSEN = record(n="i8", target="i8", is_new="i8", n_copied="i8")
+
+
+class Entries(NamedTuple):
+    """Hash tables of classes, one for each feature, in blocks of one pool.
+
+    starts, powers : where the block of a feature begins, and the logarithm of its length, -1
+    without a block; counts : the number of its entries; owners : the class of each entry, -1 where
+    a place is free; numbers : its weight, the evidence of the weight, and the statistics of the
+    feature in the class; spare : the first free block of each length.
+    """
+
+    starts: Annotated[Any, Field(i8, ("feature",))]
+    powers: Annotated[Any, Field(i4, ("feature",))]
+    counts: Annotated[Any, Field(i4, ("feature",))]
+    owners: Annotated[Any, Field(i4, ("entry",))]
+    numbers: Annotated[Any, Field(f4, ("entry", "number"))]
+    spare: Annotated[Any, Field(i8, (40,))]
+    pool: Annotated[Any, Field(POOL)]
+
+
+class SavedEntries(NamedTuple):
+    """Entries in a model file: those of each feature, in the order of classes.
+
+    starts : where those of each feature begin; classes, numbers : as in `Entries`.
+    """
+
+    starts: Annotated[Any, Field(i8, ("start",), at_least=0, at_most="saved entry")]
+    classes: Annotated[Any, Field(i4, ("saved entry",), index_into="class")]
+    numbers: Annotated[Any, Field(f4, ("saved entry", "number"))]
+    recall: Annotated[Any, Field(RECALL, at_least=0, at_most=MOST_ROWS)]
+    missing: Annotated[Any, Field(MISSING, at_least=0.0, at_most=1)]
+
+
+class Choice(NamedTuple):
+    """Scratch arrays of one row, not kept between rows.
+
+    keys : the features of the row that have entries, by the lengths of their blocks; points : how
+    much the features of the row speak for each class, 0 between rows; touched : the
+    classes with points; columns : the column of each candidate, -1 for other classes; classes :
+    the candidates; worth : their points; places, rows, cells : where each entry that was copied is,
+    and the row and column that it was copied to; is_stored : whether a feature has an entry of the
+    target.
+    """
+
+    keys: Annotated[Any, Field(i8, ("place",))]
+    points: Annotated[Any, Field(f8, ("class",))]
+    touched: Annotated[Any, Field(i4, ("class",))]
+    columns: Annotated[Any, Field(i4, ("class",))]
+    classes: Annotated[Any, Field(i4, ("candidate",))]
+    worth: Annotated[Any, Field(f8, ("candidate",))]
+    places: Annotated[Any, Field(i8, ("copied",))]
+    rows: Annotated[Any, Field(i4, ("copied",))]
+    cells: Annotated[Any, Field(i4, ("copied",))]
+    is_stored: Annotated[Any, Field(np.bool_, ("place",))]
+    chosen: Annotated[Any, Field(CHOSEN)]
+
+
+class Compared(NamedTuple):
+    """What was said of the rows of a block before they were learnt, of their candidates alone.
+
+    known : the number of known classes; counts : that of candidates; said : the place of the
+    predicted class among them; classes, scores : their classes and scores; probabilities :
+    those of the predicted class and of the target, then of each candidate; targets : the place of
+    the target among them, -1 if its class was new. A target that was no candidate follows them.
+    """
+
+    known: Annotated[Any, Field(i4, ("trial",))]
+    counts: Annotated[Any, Field(i4, ("trial",))]
+    said: Annotated[Any, Field(i4, ("trial",))]
+    classes: Annotated[Any, Field(i4, ("trial", "candidate"))]
+    scores: Annotated[Any, Field(f4, ("trial", "candidate"))]
+    probabilities: Annotated[Any, Field(f8, ("trial", "two and candidate"))]
+    targets: Annotated[Any, Field(i4, ("trial",))]
+
+
+class CandidateRecord(NamedTuple):
+    """The entries, the scratch arrays, and how candidates are chosen.
+
+    most : the maximum number of candidates; budget : of entries that are visited to find them.
+    """
+
+    entries: Entries
+    choice: Choice
+    recall: Annotated[Any, Field(RECALL)]
+    missing: Annotated[Any, Field(MISSING)]
+    most: int
+    budget: int
+    exponentials: Annotated[Any, Given(f4)]
