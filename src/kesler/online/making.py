@@ -72,8 +72,9 @@ class Maker:
         for settings in (given, *(each.get_params(deep=False) for each in members)):
             if given_of(settings).get("candidates") is not None:
                 raise KeslerError(
-                    f"candidates={settings['candidates']!r} has no effect on an ensemble, whose "
-                    "learners score all classes: leave it out, or use one learner"
+                    f"candidates={settings['candidates']!r} has no effect on an ensemble, as the "
+                    "default for measurements is: its learners score all classes. Leave it out, "
+                    "or use OnlineClassifier() alone on texts or rows that list non-zeros"
                 )
         made = [each._maker.single(each.get_params(deep=False), dense=dense) for each in members]
         names = [type(each).__name__ for each in members]
