@@ -259,6 +259,14 @@ def test_what_is_no_text_is_refused_on_standard_input_by_its_name(tmp_path, name
         open_stream("-", **options)
 
 
+def test_databases_whose_checksum_holds_a_line_break_are_refused_on_standard_input(monkeypatch):
+    for checksum in (b"checksum", b"a\nchecks", b"\nchecksu", b"a,bcde\n\n"):
+        file = io.BytesIO(checksum + b"DUCK" + bytes(100))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(file))
+        with pytest.raises(KeslerError, match="duckdb can't be read from standard input"):
+            open_stream("-")
+
+
 @pytest.mark.parametrize("name", ["jsonl", "json", "vw", "svmlight", "csv"])
 def test_commands_read_standard_input(tmp_path, name, monkeypatch, capsys):
     path, options = written(tmp_path, name)

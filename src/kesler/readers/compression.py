@@ -32,6 +32,7 @@ else:  # inflates several times faster than zlib
 STANDARD_INPUT = "-"
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".zip")
 """The usual suffixes of compressed files, before which that of the format stands."""
+LONGEST_MAGIC = 16  # bytes that show a format
 WORKBOOKS = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}
 """Files in archives that are workbooks of Excel or LibreOffice."""
 
@@ -199,11 +200,12 @@ def _refuse_tar(file: Any, name: str) -> None:
 def first_bytes(file: Any, known: tuple[bytes, ...]) -> bytes:
     """Read as many bytes as decide with which of some known ones a file begins.
 
-    Nothing is awaited that is not needed, as more of a pipe may come late.
+    These are up to `LONGEST_MAGIC`. Nothing is awaited that is not needed, as more of a pipe may
+    come late.
     """
     found = bytearray()
     while not found or any(each.startswith(found) and each != found for each in known):
-        piece = file.read1(max(map(len, known)))
+        piece = file.read1(LONGEST_MAGIC)
         if not piece:
             break
         found += piece

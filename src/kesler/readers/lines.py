@@ -178,6 +178,9 @@ class Lines:
         As given.
     seen : bytes
         The bytes up to the end of the first line, once this has been looked at.
+    start : bytes
+        These bytes, or the first of the source where these are more, as a database that is piped by
+        mistake may have a line break among them.
 
     Raises
     ------
@@ -198,7 +201,7 @@ class Lines:
         self.longest = longest
         self.encoding = encoding
         self._n_read: Callable[[], float] = lambda: 0
-        self.seen = b""
+        self.seen = self.start = b""
         self._is_peeked = False
         self._is_raw = False
         self._in_chunks = False
@@ -290,6 +293,7 @@ class Lines:
             while self._is_peeked:
                 line = file.readline(CHUNK)
                 self.seen += line
+                self.start = max(start, self.seen, key=len)
                 yield 1, line
             if self.seen:
                 file = io.BufferedReader(Begun(file, self.seen))

@@ -14,7 +14,13 @@ from kesler.datasets.dataset import Dataset, RecordDataset
 from kesler.datasets.loaders import load
 from kesler.errors import KeslerError
 from kesler.readers.arrays import array_reader, npz_reader
-from kesler.readers.compression import STANDARD_INPUT, SUFFIXES, source_name, start_of
+from kesler.readers.compression import (
+    LONGEST_MAGIC,
+    STANDARD_INPUT,
+    SUFFIXES,
+    source_name,
+    start_of,
+)
 from kesler.readers.csv_table import begins_csv, csv_reader
 from kesler.readers.dialects import Dialect
 from kesler.readers.encodings import wide_encoding
@@ -170,7 +176,7 @@ def format_of(source: str, lines: Lines) -> str:
         If neither the name nor the first line shows the format, or there is no first line.
     """
     first = lines.first() if lines.is_piped else b""
-    start = lines.seen if lines.is_piped else start_of(source, LONGEST_MAGIC)
+    start = lines.start if lines.is_piped else start_of(source, LONGEST_MAGIC)
     for name, each in READERS.items():
         if each.begins_bytes is not None and each.begins_bytes(start):
             return name
@@ -227,7 +233,6 @@ def _formats_of_line(line: bytes, source: str) -> list[str]:
 
 
 PREFIX = "dataset:"
-LONGEST_MAGIC = 16  # bytes that show a format
 
 
 def dataset_reader(source: str, names: Names, fields: Fields) -> Reader:
