@@ -126,15 +126,27 @@ def test_rows_of_weight_0_are_skipped_and_other_weights_do_not_count(name):
 
 
 @pytest.mark.parametrize("name", [n for n in OF_CLASSES if n not in ("majority", "best")])
-def test_every_pass_is_observed_and_rows_learnt_again_are_not(name):
+def test_only_the_first_pass_is_observed(name):
     X, y = stream_of(name, 7, 60)
     model = LEARNERS[name]().set_params(epochs=3).fit(X, y)
-    again = LEARNERS[name]()
-    with again._rows_as_set():
-        for _ in range(3):
-            again.partial_fit(X, y)
-    assert estimates(model) == estimates(again)
-    assert model._learner.uncertainty.stored["arrivals.counts"]["n_rows"] == 180
+    once = LEARNERS[name]().fit(X, y)
+    assert estimates(model) == estimates(once)
+    assert model._learner.uncertainty.stored["arrivals.counts"]["n_rows"] == 60
+    for each in (model, once):
+        each.partial_fit(X, y)  # the rows of a stream are new ones
+        assert each._learner.uncertainty.stored["arrivals.counts"]["n_rows"] == 120
+
+
+def test_more_passes_leave_the_probability_of_new_classes():
+    generator = np.random.default_rng(3)
+    y = generator.permutation(np.concatenate([np.arange(60), generator.integers(0, 60, 60)]))
+    X = [{f"of{c}.{i}": 1.0 for i in generator.integers(0, 8, 4)} for c in y]
+    found = [
+        OnlineClassifier(epochs=n).fit(X, y.tolist()).predict_proba([{"?": 1.0}], new=True)[0, -1]
+        for n in (1, 4)
+    ]
+    assert found[0] > 0.3
+    np.testing.assert_allclose(found[1], found[0], atol=0.01)
 
 
 # ---- copies and files ---------------------------------------------------------------------------

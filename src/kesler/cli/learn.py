@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
@@ -167,11 +168,13 @@ class Session:
         self, blocks: Iterable[Block], again: Callable[[Progress], Iterable[Block]]
     ) -> Iterator[Block]:
         """Yield blocks to learn, and those of the further passes over the rows, opened again."""
-        yield from self.learning(blocks)
         n_epochs = require_epochs(self.model.epochs)
+        with self.model.rows_again() if self._progress.epoch else nullcontext():
+            yield from self.learning(blocks)
         while self._progress.epoch + 1 < n_epochs:
             self._progress = replace(self._progress, epoch=self._progress.epoch + 1, n_rows=0)
-            yield from self.learning(again(self._progress))
+            with self.model.rows_again():
+                yield from self.learning(again(self._progress))
 
     def learning(self, blocks: Iterable[Block]) -> Iterator[Block]:
         """Yield blocks to learn, split at checkpoints."""

@@ -353,7 +353,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         if code is None or not self._has_capacity(len(self.classes), row_buffer.n_features):
             return None
         self._count(row_buffer.n_features, 0)
-        observed = self.uncertainty
+        observed = self.uncertainty if self.observes else None
         if observed is None:
             task = row_buffer.trial(code, self._class_capacity)
             self._run(task)

@@ -39,6 +39,7 @@ class Observing(Counted):
     candidates : how rows are compared with a part of the classes, None for all classes.
     comparing : the entries of these, since there are more classes than each row is compared with.
     is_ordered : whether rows follow each other, or are a set; only ensembles heed this.
+    observes : whether the estimates learn from rows; rows that come again tell nothing of new ones.
     """
 
     answer: Kind
@@ -47,6 +48,7 @@ class Observing(Counted):
     candidates: Candidates | None = None
     comparing: Comparing | None = None
     is_ordered = True
+    observes = True
     seconds_in_threads = 0.0
 
     @abstractmethod
@@ -109,7 +111,8 @@ class Observing(Counted):
         rows, labels, weights, answers, scores, probabilities : as for `learn`.
         traces : array of shape (n_rows, n_traced) or (0, 0) that receives what is said of each row.
         """
-        own, learning = self.uncertainty, (weights, answers, scores, probabilities)
+        own = self.uncertainty if self.observes else None
+        learning = weights, answers, scores, probabilities
         if own is None:
             return self.learn(rows, labels, *learning)
         with self.lock, Postponed():

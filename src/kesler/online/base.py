@@ -174,8 +174,10 @@ or texts
         for name in _LEARNT:
             vars(self).pop(name, None)
         with self._rows_as_set():
-            for _ in range(n_epochs):
-                trials = self._run_trials(X, y, sample_weight)
+            trials = self._run_trials(X, y, sample_weight)
+            with self.rows_again():
+                for _ in range(n_epochs - 1):
+                    trials = self._run_trials(X, y, sample_weight)
         trials.warn_if_sorted(self.answer.kind)
         self._input.columns.require_given(self)
         self._input.columns.warn_of_kinds()
@@ -864,6 +866,22 @@ or sparse row
             del self._is_ordered
             if self._learner is not None:
                 self._learner.is_ordered = True
+
+    @contextmanager
+    def rows_again(self) -> Iterator[None]:
+        """Learn rows that have been learnt before, of which uncertainty learns nothing.
+
+        Their classes are known, and their scores those of rows that were learnt: new rows are less
+        certain.
+        """
+        learner = self._learner
+        if learner is not None:
+            learner.observes = False
+        try:
+            yield
+        finally:
+            if learner is not None:
+                del learner.observes
 
     @exclusive_trials
     def _run_trials(

@@ -149,7 +149,8 @@ default "auto"
         list non-zeros.
     epochs : int, 1 or more, default 1
         The number of times that `fit` learns all rows, in the order given, for data that is all at
-        hand. Larger values fit the rows more closely; `n_trials_` counts every pass. `partial_fit`
+        hand. Larger values fit the rows more closely; `n_trials_` counts every pass. Uncertainty is
+        estimated from the first pass, since the classes of the others are known. `partial_fit`
         and `learn_one` learn each row once.
     C, eta, delta, r : float or None, default None
         The parameters of a rule that is named by `update`, as in :mod:`kesler.updates`; None for
