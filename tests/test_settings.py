@@ -69,6 +69,7 @@ GIVEN: dict[str, list[Any]] = {
     "on_mismatch": ["raise"],
     "uncertainty": [True, False, "full"],
     "tree": [{"a": "ab", "b": "ab"}, Tree({"a": "ab", "b": "ab"}, {"c": "ab"})],
+    "ranks": ["/"],
     "label_budget": [0.5, LabelBudget(0.25)],
     "decision": ["score"],
     "order": [("a", "b", "c"), np.array(["c", "b", "a"])],

@@ -70,12 +70,14 @@ def rated() -> Any:
     )
 
 
+PATHS = [f"{label[-1] > '1'};{label}" for label in LABELS]
 GROUPS = {"even": ["c0", "c2"], "low": ["c0", "c1"]}
 
 MAKERS: dict[str, tuple[Callable[[], Any], Rows]] = {
     "default": (OnlineClassifier, (DENSE, LABELS)),
     "default of names": (OnlineClassifier, (NAMED, LABELS)),
     "candidates": (with_classes(candidates=2), (NAMED, LABELS)),
+    "ranks": (with_classes(ranks=";"), (NAMED, PATHS)),
     "sparse rows": (with_classes(hypotheses="multi", update="pa1"), (DENSE, LABELS)),
     "averaged": (with_classes(hypotheses="multi", update="pa1", averaged=True), (DENSE, LABELS)),
     "inherit": (

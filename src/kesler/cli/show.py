@@ -14,7 +14,7 @@ from kesler.data import model_file
 from kesler.errors import KeslerError
 from kesler.learner.state import STARTS_OF_ENTRIES
 from kesler.learner.weights import WEIGHTS, is_sparse
-from kesler.online.saving import read
+from kesler.online.saving import OF_RANK, read
 from kesler.settings.codec import UNREADABLE, expression
 from kesler.state.fields import damaged, fields_of, valid_array
 from kesler.state.records import LearnerRecord
@@ -60,6 +60,7 @@ def _account(path: str, arrays: model_file.Arrays, metadata: Mapping[str, Any]) 
         "estimator": resolved["name"],
         "settings": expression({"estimator": metadata["settings"]}),
         **(_learnt(resolved, arrays) if members is None else _combined(members, resolved, arrays)),
+        "mistakes_of_ranks": _mistakes_of_ranks(metadata["ranks"], members is None, arrays),
         "features": max(0, contents["n_features"] - bool(intercept)),
         "feature_names": metadata["names"],
         "sub_experts": contents["n_sub_experts"],
@@ -92,6 +93,15 @@ def _counts(name: str, arrays: model_file.Arrays) -> dict[str, int]:
     counts = valid_array(name, arrays, fields_of(LearnerRecord)["counts"], (), {})
     n_trials, n_mistakes = counts[:2].tolist()
     return {"trials": n_trials, "mistakes": n_mistakes}
+
+
+def _mistakes_of_ranks(
+    ranks: list[Any], is_single: bool, arrays: model_file.Arrays
+) -> list[int] | None:
+    """Return the number of mistakes at each rank above the labels, None without ranks."""
+    name = "counts" if is_single else "ensemble.counts"
+    found = [_counts(OF_RANK.format(i) + name, arrays) for i in range(len(ranks))]
+    return [each["mistakes"] for each in found] or None
 
 
 _PARTS = ("link", "preconditioner", "kernel", "costs", "replay")

@@ -190,6 +190,11 @@ def mixable(learner: Model, *, dense: bool) -> Any:
             f"{model!r:.60} draws the classes that it shows one after the other, which shards "
             "cannot: use OnlineClassifier where targets are known"
         )
+    if model.get_params(deep=False).get("ranks") is not None:
+        raise KeslerError(
+            f"ranks={model.ranks!r}: shards mix the weights of one learner, and each rank has its "
+            "own: leave it out, or learn the rows in one place"
+        )
     _leave_out_uncertainty(model)
     _compare_all_classes(model)
     own = model.get_params(deep=False)

@@ -55,7 +55,7 @@ def learn_in_parts(
         if learner.comparing is not None:
             found.append(_learn(learner, *learning))
         else:
-            learn = learner.learn if len(results) == 2 else learner.learn_observed
+            learn = learner.learn if len(results) == 2 else learner.observe
             found.append(learn(*learning))
     learner._require_finite_steps()
     predictions, codes = zip(*found, strict=True)

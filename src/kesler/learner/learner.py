@@ -347,7 +347,9 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         -------
         The predicted class number, or None if nothing was learnt because these steps are required.
         """
-        if self.expansion is not None or self.replay is not None or self.comparing is not None:
+        if self.expansion is not None or self.replay is not None:
+            return None
+        if self.comparing is not None or self.ranks is not None:
             return None
         code, row_buffer = self.classes.code(label), self._lay_out(self.event)
         if code is None or not self._has_capacity(len(self.classes), row_buffer.n_features):

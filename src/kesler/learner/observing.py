@@ -22,6 +22,7 @@ from kesler.state.uncertainty import N_TRACED
 if TYPE_CHECKING:
     from kesler.candidates import Candidates
     from kesler.learner.comparing import Comparing
+    from kesler.learner.ranks import Ranks
 
 MOST_SCORES = 1 << 20  # of a member, in memory at once
 
@@ -38,6 +39,8 @@ class Observing(Counted):
     uncertainty : the estimates, or None. They are set before the first row.
     candidates : how rows are compared with a part of the classes, None for all classes.
     comparing : the entries of these, since there are more classes than each row is compared with.
+    ranks : the learners of the ranks of labels that are paths, or None. They are set before the
+        first row.
     is_ordered : whether rows follow each other, or are a set; only ensembles heed this.
     observes : whether the estimates learn from rows; rows that come again tell nothing of new ones.
     """
@@ -47,6 +50,7 @@ class Observing(Counted):
     uncertainty: Uncertainty | None = None
     candidates: Candidates | None = None
     comparing: Comparing | None = None
+    ranks: Ranks | None = None
     is_ordered = True
     observes = True
     seconds_in_threads = 0.0
@@ -104,13 +108,30 @@ class Observing(Counted):
         probabilities: Doubles = NO_PROBABILITIES,
         traces: Doubles = NO_TRACES,
     ) -> Learnt:
-        """Run trials as `learn` does; the estimates of uncertainty learn from them.
+        """Run trials as `learn` does; estimates of uncertainty and ranks learn from them.
 
         Parameters
         ----------
         rows, labels, weights, answers, scores, probabilities : as for `learn`.
         traces : array of shape (n_rows, n_traced) or (0, 0) that receives what is said of each row.
         """
+        learning = rows, labels, weights, answers, scores, probabilities, traces
+        if self.ranks is None:
+            return self.observe(*learning)
+        with self.lock, Postponed():  # otherwise some ranks would have learnt a row, others not
+            return self.ranks.learn(self, *learning)
+
+    def observe(
+        self,
+        rows: Rows | Event,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None,
+        answers: Callable[[Codes], Answers],
+        scores: Scores,
+        probabilities: Doubles,
+        traces: Doubles,
+    ) -> Learnt:
+        """Run trials as `learn_observed` does, without those of ranks."""
         own = self.uncertainty if self.observes else None
         learning = weights, answers, scores, probabilities
         if own is None:

@@ -818,7 +818,7 @@ or sparse row
         if self._learner is None:
             learner, given = self._new_learner(dense=dense), self.get_params(deep=False)
             learner.uncertainty = self._maker.uncertainty(given, learner, dense=dense)
-            learner.is_ordered = self._is_ordered
+            learner.ranks, learner.is_ordered = self._maker.ranks(given), self._is_ordered
             self._learner = learner
         return self._learner
 

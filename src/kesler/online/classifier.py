@@ -180,6 +180,13 @@ default "auto"
         is learnt against the rest, and its distances as costs if the rule has a margin and `costs`
         is None. Gradients without a margin, such as the default, predict the class of the least
         expected distance. `hang` places later classes.
+    ranks : str or None, default None
+        What separates the names of labels that are paths, such as ";" in
+        ``k__Fungi;p__Ascomycota;g__Tuber``. Then each rank above the last has a learner of the same
+        settings, which learns the labels that are cut behind its names, and
+        `predict_path` combines all: classes with a row or two learn from the others of their genus.
+        A row costs as much again at each rank. `predict` and `predict_proba` remain those of the
+        whole labels.
     label_budget : float above 0, at most 1, rule or None, default None
         Which rows `query_one` asks about: the share of the rows whose label is asked for, those
         about which the doubt is largest (:class:`~kesler.queries.LabelBudget`), or a rule of
@@ -309,6 +316,7 @@ default "auto"
         on_mismatch: str = "missing",
         uncertainty: Use = "auto",
         tree: Given | None = None,
+        ranks: str | None = None,
         label_budget: float | Query | None = None,
     ) -> None:
         contract.keep_settings(self, locals())
@@ -400,9 +408,16 @@ default "auto"
         probabilities: npt.NDArray[np.float64] = self._in_columns(np.concatenate(found), 0.0)
         return probabilities
 
+    @property
+    def mistakes_of_ranks_(self) -> list[int]:
+        """Number of mistakes at each rank of labels that are paths, from the first (`ranks`)."""
+        learner = self._fitted()
+        above = [] if learner.ranks is None else learner.ranks.learners
+        return [each.n_mistakes for each in (*above, learner)]
+
     @between_trials
     def predict_path(
-        self, X: Any, min_confidence: float = 0.9, separator: str = ";"
+        self, X: Any, min_confidence: float = 0.9, separator: str | None = None
     ) -> list[PathAnswer]:
         r"""Return for each row the deepest node that is sure enough, where labels are paths.
 
@@ -419,16 +434,26 @@ default "auto"
         and in advance, as one class, the number of nodes at depth d for each of the k classes.
         Without estimates of uncertainty it is 0: all paths are taken for known.
 
+        If the ranks were learnt (parameter `ranks`), with :math:`q_d` the probabilities of the
+        learner of rank d and :math:`m = q` at the last,
+
+        .. math:: m_d(v) \propto \sqrt{q_d(v) \sum_{u \text{ below } v} m_{d+1}(u)}, \quad
+            P(v \mid x) = (1 - p_{new, d}) \pi_d(v), \quad \pi_d(v) = \pi_{d-1}(a)
+            \frac{m_d(v)}{\sum_{u \text{ below } a} m_d(u)}
+
+        where a is the node above v; :math:`p_{new, d}` is the estimate of the learner of the rank,
+        at least that of the rank above it.
+
         Parameters
         ----------
         X : rows as in `predict`.
         min_confidence : float from 0 to 1, default 0.9
             Larger values stop at higher ranks, with fewer mistakes. With 0, paths are followed to
             their ends.
-        separator : str, default ";"
-            What separates the names of a label. Paths may differ in depth; empty ranks such as
-            ``s__`` at the end of a label end its path. Equal names on different paths are
-            different nodes.
+        separator : str or None, default None
+            What separates the names of a label; None is that of `ranks`, or ";". Paths may differ
+            in depth; empty ranks such as ``s__`` at the end of a label end its path. Equal names on
+            different paths are different nodes.
 
         Returns
         -------
@@ -438,7 +463,8 @@ default "auto"
         Raises
         ------
         KeslerError
-            If a label is no path, or an argument is out of its range.
+            If a label is no path, an argument is out of its range, or the separator is not that of
+            `ranks`.
 
         Notes
         -----
@@ -516,7 +542,7 @@ default "auto"
             return {**declared, **dict(zip(labels, found, strict=True))}
 
     def predict_path_one(
-        self, x: Any, min_confidence: float = 0.9, separator: str = ";"
+        self, x: Any, min_confidence: float = 0.9, separator: str | None = None
     ) -> PathAnswer:
         """Return the answer of `predict_path` for one row, given as in `learn_one`."""
         from kesler.online.backing_off import path_answers

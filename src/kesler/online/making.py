@@ -45,6 +45,7 @@ from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
     from kesler.candidates import Candidates
+    from kesler.learner.ranks import Ranks
     from kesler.trees.tree import Tree
 
 Settings = Mapping[str, Any]
@@ -136,6 +137,14 @@ class Maker:
         kind = self.answer.kind
         remembers = use == "full" and dense and kind != "sets"  # sets have no distances
         return Uncertainty(kind, learner.n_scored, remembers=remembers)
+
+    def ranks(self, given: Settings) -> Ranks | None:
+        """Return the ranks of labels that are paths, or None if none are asked for."""
+        if given.get("ranks") is None:
+            return None
+        from kesler.learner.ranks import Ranks
+
+        return Ranks(given["ranks"])
 
     # ---- what is chosen ---------------------------------------------------------------------
 

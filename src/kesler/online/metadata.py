@@ -107,9 +107,13 @@ OF_FILE = {
     "uncertainty": Entry(
         "a description of estimates of uncertainty, or null", _or_none(_are_estimates)
     ),
+    "ranks": Entry("a list of ranks", _are(lambda value: isinstance(value, dict))),
     "notes": Entry("an object", lambda value: isinstance(value, dict)),
 }
 """The entries of a file."""
+
+OF_RANK = {name: OF_FILE[name] for name in ("learners", "uncertainty")}
+"""The entries of each rank of a file, as of the learner of the labels."""
 
 OF_LEARNER = {
     "labels": Entry(_LABELS, _distinct_labels),
@@ -134,11 +138,22 @@ def validated(metadata: Any) -> Metadata:
         raise damaged("metadata are not an object")
     if "settings" not in metadata:
         metadata = _of_former(metadata)
-    found = _checked(metadata, OF_FILE, "")
-    learners = enumerate(found["learners"])
-    return found | {
-        "learners": [_checked(each, OF_LEARNER, f"learners[{i}].") for i, each in learners]
-    }
+    # Files that were written before ranks could be learnt do not name them.
+    found = _with_learners(_checked({"ranks": []} | metadata, OF_FILE, ""), "")
+    ranks = []
+    for i, each in enumerate(found["ranks"]):
+        path = f"ranks[{i}]."
+        ranks.append(_with_learners(_checked(each, OF_RANK, path), path))
+    return found | {"ranks": ranks}
+
+
+def _with_learners(found: Metadata, path: str) -> Metadata:
+    """Return entries, after those of each learner have been checked."""
+    learners = [
+        _checked(each, OF_LEARNER, f"{path}learners[{i}].")
+        for i, each in enumerate(found["learners"])
+    ]
+    return found | {"learners": learners}
 
 
 def _of_former(metadata: Metadata) -> Metadata:

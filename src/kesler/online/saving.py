@@ -29,6 +29,7 @@ from kesler.state.records import MOST_ROWS, LearnerRecord
 _INCONSISTENT = (
     *(ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError),
 )
+OF_RANK = "rank.{}."  # the beginning of the names of arrays of a rank
 # The ends of the names of arrays in which values may be missing (NaN).
 _WITH_MISSING = tuple(n for n, field in fields_of(LearnerRecord).items() if field.allows_nan)
 
@@ -58,16 +59,31 @@ def described(
             "settings": settings_of(model),
             "resolved": settings_of(model.resolved_),
             "dense": all(each.dense for each in _over_kernels(learner)),
-            "learners": [_contents(each) for each in learner.members],
-            "uncertainty": _uncertainty(learner),
+            **_described(learner),
+            "ranks": [_described(each) for each in _ranks(learner)],
             **_names(model, learner),
         }
+        for i, each in enumerate(_ranks(learner)):
+            arrays |= {OF_RANK.format(i) + name: array for name, array in each.arrays().items()}
         if _has_budget(model):
             from kesler.online.querying import queries_of
 
             arrays |= queries_of(model).arrays()
     _require_loadable(path, arrays)
     return arrays, metadata | {"notes": notes}
+
+
+def _ranks(learner: AnyLearner) -> list[AnyLearner]:
+    """Return the learners of the ranks above the labels."""
+    return [] if learner.ranks is None else learner.ranks.learners
+
+
+def _described(learner: AnyLearner) -> dict[str, Any]:
+    """Return the names and sizes of what a learner and its members have learnt."""
+    return {
+        "learners": [_contents(each) for each in learner.members],
+        "uncertainty": _uncertainty(learner),
+    }
 
 
 def _has_budget(model: Any) -> bool:
@@ -171,9 +187,9 @@ def _model_of(arrays: Arrays, metadata: dict[str, Any], custom: list[Any]) -> An
     model, resolved = (estimator_of(metadata[name], custom) for name in ("settings", "resolved"))
     if type(model) is not type(resolved):
         raise damaged(f"settings are those of {type(model).__name__}, and in use are others")
-    learner = _learner_of(resolved, arrays, metadata)
-    model._learner = learner
-    _restore_uncertainty(model, arrays, metadata)
+    model._learner = learner = _learner_of(resolved, arrays, metadata, metadata)
+    learner.ranks = model._maker.ranks(model.get_params(deep=False))
+    _restore_ranks(learner, resolved, arrays, metadata)
     if _has_budget(model):
         from kesler.online.querying import queries_of
 
@@ -207,17 +223,37 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
     model.notes_ = metadata["notes"]
 
 
-def _learner_of(resolved: Any, arrays: Arrays, metadata: dict[str, Any]) -> AnyLearner:
+def _restore_ranks(
+    learner: AnyLearner, resolved: Any, arrays: Arrays, metadata: dict[str, Any]
+) -> None:
+    described, ranks = metadata["ranks"], learner.ranks
+    if ranks is None:
+        if described:
+            raise damaged(f"there are {len(described)} ranks, and none in the settings")
+        return
+    found = []
+    for i, contents in enumerate(described):
+        start = OF_RANK.format(i)
+        own = {n.removeprefix(start): each for n, each in arrays.items() if n.startswith(start)}
+        found.append(_learner_of(resolved, own, contents, metadata))
+    ranks.put(found)
+    ranks.require_fit(learner)
+
+
+def _learner_of(
+    resolved: Any, arrays: Arrays, described: dict[str, Any], metadata: dict[str, Any]
+) -> AnyLearner:
     learner: AnyLearner = resolved._new_learner(dense=metadata["dense"])
-    singles = learner.members
-    if len(singles) != len(metadata["learners"]):
-        raise damaged(f"there are {len(metadata['learners'])} learners, and {len(singles)} in use")
-    for i, (single, contents) in enumerate(zip(singles, metadata["learners"], strict=True)):
+    singles, contents_of = learner.members, described["learners"]
+    if len(singles) != len(contents_of):
+        raise damaged(f"there are {len(contents_of)} learners, and {len(singles)} in use")
+    for i, (single, contents) in enumerate(zip(singles, contents_of, strict=True)):
         mark = f"{i}." if single is not learner else ""
         own = {n.removeprefix(mark): array for n, array in arrays.items() if n.startswith(mark)}
         _restore(single, own, contents)
     if isinstance(learner, EnsembleLearner):
         learner.restore(arrays)
+    _restore_uncertainty(learner, resolved, arrays, described, metadata["width"])
     return learner
 
 
@@ -229,17 +265,23 @@ def _restore(learner: Learner, arrays: Arrays, contents: dict[str, Any]) -> None
     learner.restore(arrays, *sizes, groups, contents["memberships"], contents["n_inputs"])
 
 
-def _restore_uncertainty(model: Any, arrays: Arrays, metadata: dict[str, Any]) -> None:
-    stored, width, learner = metadata["uncertainty"], metadata["width"], model._learner
+def _restore_uncertainty(
+    learner: AnyLearner,
+    resolved: Any,
+    arrays: Arrays,
+    described: dict[str, Any],
+    width: int | None,
+) -> None:
+    stored = described["uncertainty"]
     if stored is None:
         return
-    if "uncertainty" not in model.get_params(deep=False):
-        raise damaged(f"estimates of uncertainty do not fit {type(model).__name__}")
+    if "uncertainty" not in resolved.get_params(deep=False):
+        raise damaged(f"estimates of uncertainty do not fit {type(resolved).__name__}")
     remembers, n_inputs = stored["remembers"], stored["n_inputs"]
     if n_inputs != (width if remembers else 0):
         raise damaged(
             f"uncertainty has a memory of rows of {n_inputs} features, but its rows have {width}"
         )
-    own = Uncertainty(model.answer.kind, learner.n_scored, remembers=remembers)
+    own = Uncertainty(resolved.answer.kind, learner.n_scored, remembers=remembers)
     own.restore(arrays, len(learner.classes), n_inputs)
     learner.uncertainty = own

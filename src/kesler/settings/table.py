@@ -294,6 +294,14 @@ _TABLE = (
         metavar="SEPARATOR",
     ),
     Setting(
+        "ranks",
+        "separator of the names of labels that are paths, such as ;: each rank is learnt by itself",
+        default=None,
+        members="estimator",
+        read=str,
+        metavar="SEPARATOR",
+    ),
+    Setting(
         "label_budget",
         "learn only rows whose label is asked for, about this share of them, those about which "
         "the doubt is largest; all rows are predicted and count",

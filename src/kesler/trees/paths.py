@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -18,6 +18,8 @@ from kesler.trees.tree import Tree
 Doubles = npt.NDArray[np.float64]
 Ranks = tuple[str, ...]
 """The names of a path from below the root, one for each rank."""
+LEAST = 1e-9
+"""The least probability of a node that ranks are combined of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +137,14 @@ class PathNodes:
     names : the path of each node; the root, number 0, has the path ().
     parent : the number of the node that each node hangs from; -1 for the root.
     levels : the numbers of the nodes of each level, from that of the root on.
+    number : the number of the node of each path.
     of_class : the node of each class.
     """
 
     def __init__(self, labels: Sequence[Label], separator: str = ";") -> None:
         self.separator = require_separator(separator)
         paths = [ranks_of(label, self.separator) for label in labels]
-        number: dict[Ranks, int] = {(): 0}
+        self.number = number = dict[Ranks, int]({(): 0})
         self.levels = [slice(0, 1)]
         for depth in range(1, 1 + max(map(len, paths), default=0)):
             found = dict.fromkeys(path[:depth] for path in paths if len(path) >= depth)
@@ -157,12 +160,66 @@ class PathNodes:
 
         Values of 0 or more give a node no less than any node below it, whatever is rounded.
         """
-        found = np.zeros((len(self.names), len(values)))
-        order = np.argsort(self.of_class, kind="stable")
-        _add(found, self.of_class[order], values.T[order])
+        found = _sums(values.T, self.of_class, len(self.names))
         for level in reversed(self.levels[1:]):
             _add(found, self.parent[level], found[level])
         return found
+
+    @cached_property
+    def cells(self) -> list[npt.NDArray[np.int64]]:
+        """The nodes of paths that are cut at each level, from that of the root on, in order."""
+        nodes, found = np.unique(self.of_class), []
+        for level in reversed(self.levels):
+            found.append(nodes)
+            nodes = np.unique(self._cut(nodes, level))
+        return found[::-1]
+
+    @cached_property
+    def _above(self) -> list[npt.NDArray[np.int64]]:
+        """Of the cells of each level below the root, the places among the cells of that above."""
+        pairs = zip(self.cells[:-1], self.cells[1:], self.levels[1:], strict=True)
+        return [np.searchsorted(upper, self._cut(own, level)) for upper, own, level in pairs]
+
+    def _cut(self, nodes: npt.NDArray[np.int64], level: slice) -> npt.NDArray[np.int64]:
+        """Return nodes, and of those of a level their parents."""
+        return np.where(nodes >= level.start, self.parent[nodes], nodes)
+
+    def combined(self, ranks: Sequence[tuple[npt.NDArray[np.int64], Doubles]]) -> Doubles:
+        r"""Return probabilities of nodes (n_nodes, n_rows) that agree on all ranks.
+
+        With q of the learner of each rank, from the last rank up to the first and then down,
+
+        .. math:: m_d(v) \propto \sqrt{q_d(v) \sum_{u \text{ below } v} m_{d+1}(u)}, \quad
+            P(v) = P(a) \frac{m_d(v)}{\sum_{u \text{ below } a} m_d(u)}, \; a \text{ above } v
+
+        and m = q at the last rank. A path that ends above a rank is a node of that rank as well.
+
+        Parameters
+        ----------
+        ranks : of each rank, the nodes of its classes, and their probabilities (n_rows, n_classes).
+        """
+        found = np.zeros((len(self.names), len(ranks[0][1])))
+        found[0], values = 1.0, found[:1]
+        for depth, merged in enumerate(self._merged(ranks)):
+            above, cells, level = self._above[depth], self.cells[depth + 1], self.levels[depth + 1]
+            total = _sums(merged, above, len(values))
+            values = values[above] * merged / np.maximum(total, LEAST)[above]
+            is_of_level = cells >= level.start  # others have ended above
+            found[cells[is_of_level]] = values[is_of_level]
+        return found
+
+    def _merged(self, ranks: Sequence[tuple[npt.NDArray[np.int64], Doubles]]) -> list[Doubles]:
+        """Return m of `combined` for the cells of each level below the root."""
+        found: list[Doubles] = []
+        for depth in range(len(ranks), 0, -1):
+            (nodes, values), cells = ranks[depth - 1], self.cells[depth]
+            own = _sums(values.T, np.searchsorted(cells, nodes), len(cells))
+            if found:
+                below = _sums(found[-1], self._above[depth], len(cells))
+                own = np.sqrt(np.maximum(own, LEAST) * np.maximum(below, LEAST))
+                own /= own.sum(axis=0)
+            found.append(own)
+        return found[::-1]
 
     def new_shares(self, n_rows: npt.NDArray[np.float64]) -> Doubles:
         """Return the share of new classes whose paths are new at each level, from the root's on.
@@ -199,17 +256,16 @@ class PathNodes:
             found.append(chosen)
         return np.array(found)
 
-    def answers(self, probabilities: Doubles, new: Doubles, least: float) -> Iterator[PathAnswer]:
+    def answers(self, total: Doubles, new: Doubles, least: float) -> Iterator[PathAnswer]:
         """Yield the answer of each row.
 
         Parameters
         ----------
-        probabilities : array of shape (n_rows, n_classes), of the classes seen.
+        total : array of shape (n_nodes, n_rows), the probability of each node.
         new : array of shape (n_rows, n_levels), the probability that a path is new at each level;
             of 0 columns if it is not known.
         least : the least probability of an answer.
         """
-        total = self.sums(probabilities)
         nodes = self.descent(total)
         found = np.take_along_axis(total, nodes, axis=0).T / total[0][:, None]
         found[:, : new.shape[1]] *= 1 - new
@@ -229,6 +285,13 @@ class PathNodes:
 def path_nodes(labels: tuple[Label, ...], separator: str) -> PathNodes:
     """Return the nodes of classes; kept for the next row of the same classes."""
     return PathNodes(labels, separator)
+
+
+def _sums(values: Doubles, into: npt.NDArray[np.int64], n: int) -> Doubles:
+    """Return n sums of rows of values, each of those that go into it."""
+    total, order = np.zeros((n, values.shape[1])), np.argsort(into, kind="stable")
+    _add(total, into[order], values[order])
+    return total
 
 
 def _add(total: Doubles, into: npt.NDArray[np.int64], values: Doubles) -> None:
