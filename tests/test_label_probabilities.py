@@ -268,7 +268,7 @@ RESOLVED: dict[str, tuple[Any, Any, list[Any], Any, Any, Any]] = {
     ),
     "sets of words": (
         *(OnlineMultilabelClassifier(), WORDS, [PerClass(), CONTRAST]),
-        *(OneVsRestHinge(), AdaGrad(), Counts()),
+        *(OneVsRestHinge(), AdaGrad(), Counts(information=True)),
     ),
     "rankings": (
         *(OnlineLabelRanker(), DENSE, [PerClass(), Shared(Distance())]),

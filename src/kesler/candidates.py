@@ -28,6 +28,10 @@ class Candidates:
     that its rows had; any other weight is that of a virtual class, which is always on the wrong
     side and from which new classes inherit.
 
+    Of label sets, a row is compared with its own labels beside the candidates, and labels that are
+    no candidates move as the virtual label does. They have one probability, the discounted share
+    of such labels that rows had; an offset of the log-odds is learnt for all labels together.
+
     Parameters
     ----------
     most : int from 2 to 1,048,576, default 64

@@ -127,6 +127,10 @@ MAKERS: dict[str, tuple[Callable[[], Any], Rows]] = {
     "majority": (lambda: Ensemble(two(), combine="majority"), (DENSE, LABELS)),
     **{f"algorithm {name}": (partial(LinearMax, name), (DENSE, LABELS)) for name in ALGORITHMS},
     "multilabel": (OnlineMultilabelClassifier, (DENSE, sets())),
+    "candidates of label sets": (
+        lambda: OnlineMultilabelClassifier(candidates=2),
+        (NAMED, sets()),
+    ),
     "ranking": (OnlineLabelRanker, (DENSE, [sorted({a, "c1"}) for a in LABELS])),
     "ordinal": (OnlineOrdinalClassifier, (DENSE, LABELS)),
     "ordinal with an order": (

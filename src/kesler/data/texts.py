@@ -243,6 +243,20 @@ def presence(texts: Iterable[str]) -> dict[str, float]:
     return dict.fromkeys(tokenize(" ".join(texts)), 1.0)
 
 
+def counted(texts: Iterable[str]) -> dict[str, float]:
+    """Return how often each token is in several texts together.
+
+    Examples
+    --------
+    >>> counted(["To be", "or not to be"])
+    {'to': 2.0, 'be': 2.0, 'or': 1.0, 'not': 1.0}
+    """
+    found: dict[str, float] = {}
+    for token in tokenize(" ".join(texts)):
+        found[token] = found.get(token, 0.0) + 1.0
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class TextLengths:
     """The number of the texts learnt so far, and their characters.

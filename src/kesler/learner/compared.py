@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,34 +46,78 @@ def learn_in_parts(
     given = rows.rows if isinstance(rows, Event) else rows
     learner._require_weighable(weights)
     learner._admitted_with(given, labels)
-    first, found = first_beyond(learner, labels), []
-    for part in (slice(0, first), slice(first, len(labels))):
+    targets = NamedTargets.of(labels, answers, learner.classes.n_virtual)
+    first, found = first_beyond(learner, targets), []
+    for part in (slice(0, first), slice(first, len(given))):
         if part.start == part.stop:
             continue
         if part.start == first and learner.comparing is None:
             learner.compare_candidates()
-        some = None if weights is None else weights[part]
-        learning = given[part], labels[part], some, answers, *(each[part] for each in results)
+        some, named = None if weights is None else weights[part], targets[part]
+        learning = some, named.answers, *(each[part] for each in results)
         if learner.comparing is not None:
-            found.append(_learn(learner, *learning))
+            found.append(_learn(learner, given[part], named.labels, *learning))
         else:
             learn = learner.learn if len(results) == 2 else learner.observe
-            found.append(learn(*learning))
+            found.append(learn(given[part], named.labels, *learning))
     learner._require_finite_steps()
     predictions, codes = zip(*found, strict=True)
     return np.concatenate(predictions), np.concatenate(codes)
 
 
-def first_beyond(learner: Any, labels: Sequence[Label]) -> int:
-    """Return the first row whose class is one too many to be compared with all others."""
+@dataclass(frozen=True)
+class NamedTargets:
+    """Targets whose classes have no numbers yet, of which some rows can be taken.
+
+    Parameters
+    ----------
+    labels : the labels of the targets, one target after the other.
+    places : targets of the places in `labels`, counted from `n_virtual` on; below are virtual ones.
+    """
+
+    labels: Sequence[Label]
+    places: Answers
+    n_virtual: int
+
+    @staticmethod
+    def of(
+        labels: Sequence[Label], answers: Callable[[Codes], Answers], n_virtual: int
+    ) -> NamedTargets:
+        """Return the targets that a function makes from the numbers of labels."""
+        places = np.arange(n_virtual, n_virtual + len(labels), dtype=np.int32)
+        return NamedTargets(labels, answers(places), n_virtual)
+
+    def __getitem__(self, rows: slice) -> NamedTargets:
+        """Return consecutive rows."""
+        whole = self.places
+        indptr = whole.indptr[rows.start : rows.stop + 1]
+        named = slice(int(indptr[0]), int(indptr[-1]))
+        codes = whole.codes[named].copy()
+        is_label = codes >= self.n_virtual
+        labels = [self.labels[i - self.n_virtual] for i in codes[is_label].tolist()]
+        codes[is_label] = np.arange(self.n_virtual, self.n_virtual + len(labels))
+        some = replace(whole, indptr=indptr - indptr[0], codes=codes, levels=whole.levels[named])
+        return NamedTargets(labels, some, self.n_virtual)
+
+    def answers(self, codes: Codes) -> Answers:
+        """Return the encoded targets, given the numbers of `labels`."""
+        virtual = np.arange(self.n_virtual, dtype=np.int32)
+        return replace(self.places, codes=np.concatenate([virtual, codes])[self.places.codes])
+
+
+def first_beyond(learner: Any, targets: NamedTargets) -> int:
+    """Return the first row with a class that is one too many to be compared with all others."""
+    n_rows = len(targets.places)
     if learner.comparing is not None:
         return 0
-    seen = set(learner.classes.labels)
-    for i, label in enumerate(labels):
-        seen.add(label)
+    seen, ends = set(learner.classes.labels), targets.places.indptr.tolist()
+    codes = targets.places.codes.tolist()
+    for t in range(n_rows):
+        named = (code - targets.n_virtual for code in codes[ends[t] : ends[t + 1]])
+        seen.update(targets.labels[i] for i in named if i >= 0)
         if len(seen) > learner.candidates.beyond:
-            return i
-    return len(labels)
+            return t
+    return n_rows
 
 
 def _learn(
@@ -89,14 +135,24 @@ def _learn(
     task, n_known = task_of(blocks, encoded, len(rows)), learner.n_known
     for part, said in learner.comparing.learn(learner, task):
         write_scores(said, scores[part])
-        if len(probabilities):
-            found = probabilities[part]
-            found[:, :2] = said.arrays.probabilities[: len(found), :2]
-            write_probabilities(said, found[:, 2:])
-        if traces is not None:
+        if not learner.has_sets:
+            _tell_classes(said, probabilities[part])
+        if traces is None:
+            continue
+        if learner.has_sets:
+            n_rows = part.stop - part.start
+            learner.uncertainty.observe_labels_compared(said, n_rows, traces[part])
+        else:
             learner.uncertainty.observe_compared(n_known, said, codes[part], traces[part])
-        n_known = learner.n_known
+            n_known = learner.n_known
     return task.arrays.predictions, codes
+
+
+def _tell_classes(said: Any, found: Doubles) -> None:
+    """Write the probabilities of predictions, targets and all classes, if asked."""
+    if len(found):
+        found[:, :2] = said.arrays.probabilities[: len(found), :2]
+        write_probabilities(said, found[:, 2:])
 
 
 def predict(learner: Any, task: Any) -> None:
@@ -104,7 +160,7 @@ def predict(learner: Any, task: Any) -> None:
     results = task.arrays
     for part, said in learner.comparing.predict(learner, task):
         write_scores(said, results.scores[part])
-        write_probabilities(said, results.probabilities[part])
+        write_probabilities(said, results.probabilities[part], has_sets=learner.has_sets)
 
 
 def assess(learner: Any, rows: Rows | Event) -> Assessment:
@@ -123,16 +179,26 @@ def top_candidates(learner: Any, rows: Rows | Event, n: int) -> list[list[TopLab
     """Return the candidates of highest score of each row; None if a row has fewer than n."""
     found: list[list[TopLabel]] = []
     with learner.lock:
-        labels, n = learner.classes.labels, min(n, learner.n_known)
+        labels, first = learner.classes.labels, learner.classes.n_virtual
+        n = min(n, len(labels))
         for part, said in learner.comparing.predict(learner, learner._scoring_task(rows)):
             compared, n_rows = said.arrays, part.stop - part.start
-            if compared.counts[:n_rows].min() < n:
+            if compared.counts[:n_rows].min() < first + n:
                 return None
             for t, count in enumerate(compared.counts[:n_rows].tolist()):
-                names = [labels[code] for code in compared.classes[t, :count].tolist()]
-                chances = compared.probabilities[t : t + 1, 2 : 2 + count]
-                found += top_labels(names, compared.scores[t : t + 1, :count], chances, n)
+                names = [labels[code - first] for code in compared.classes[t, first:count].tolist()]
+                scores, chances = compared.scores[t], compared.probabilities[t, 2 + first :]
+                own = scores[first:count] - (scores[0] if first else np.float32(0))
+                found += top_labels(names, own[None], chances[None, : count - first], n)
     return found
+
+
+def move_of_labels(learner: Any) -> float:
+    """Return what a decision by the F1 adds to the scores of all labels above the threshold."""
+    own, offset = learner.stored["sets.calibration"][0], float(learner.stored["sets.offsets"][0])
+    unit = 1 / float(own["inverse"]) if own["inverse"] > 0 else 1.0
+    hits, named = float(own["hits"]), float(own["named"])
+    return unit * (offset - math.log(hits / (named - hits)))
 
 
 # ---- results for all classes ---------------------------------------------------------------------
@@ -148,12 +214,17 @@ def write_scores(said: Any, scores: Scores) -> None:
         row[compared.classes[t, :n]] = compared.scores[t, :n]
 
 
-def write_probabilities(said: Any, found: Doubles) -> None:
-    """Write the probabilities of all known classes; those of no candidates share what is left."""
+def write_probabilities(said: Any, found: Doubles, *, has_sets: bool = False) -> None:
+    """Write the probabilities of all known classes; those of no candidates share what is left.
+
+    Of label sets, those of no candidates have the probability that is written for them.
+    """
     compared = said.arrays
     for t, row in enumerate(found if found.shape[1] else ()):
         known, n = int(compared.known[t]), int(compared.counts[t])
         chances = compared.probabilities[t, 2 : 2 + n]
-        if n < known:
+        if n < known and has_sets:
+            row[:known] = compared.probabilities[t, 0]
+        elif n < known:
             row[:known] = max(0.0, 1.0 - float(chances.sum())) / (known - n)
         row[compared.classes[t, :n]] = chances

@@ -16,6 +16,7 @@ from kesler.learner.entries import PREFIX, Entries
 from kesler.learner.events import encoded_targets_of, no_ratings, task_of, task_of_rows
 from kesler.learner.targets import Answers
 from kesler.links.link import Linear
+from kesler.parts.constraints import VS_REST
 from kesler.state.candidates import CandidateRecord, Choice, Compared
 from kesler.state.capacity import enlarged, whole_lines
 from kesler.state.fields import Arrays, allocated, array_of, bind, fields_of, put
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from kesler.candidates import Candidates
 
 ROWS_AT_ONCE = 1024
+# The levels of relevant and of irrelevant labels.
+RELEVANT, IRRELEVANT = 0, 2
 # The records that a window does not share with the learner.
 OF_WINDOW = ("counts", "weights.lists")
 _OF_THIS_PROCESS = ("window", "_local", "_bound", "_choice", "_compared")
@@ -42,14 +45,16 @@ class Comparing:
     ----------
     rule : how candidates are chosen.
     n_features, n_numbers : as for :class:`~kesler.learner.entries.Entries`.
+    n_virtual : the number of classes without rows, which each row is compared with: the threshold
+        of label sets.
     """
 
-    def __init__(self, rule: Candidates, n_features: int, n_numbers: int) -> None:
-        self.rule, self.most = rule, rule.most
+    def __init__(self, rule: Candidates, n_features: int, n_numbers: int, n_virtual: int) -> None:
+        self.rule, self.most, self.n_virtual = rule, rule.most, n_virtual
         self.entries = Entries(n_features, n_numbers)
         owned = {n: f for n, f in fields_of(CandidateRecord).items() if n in ("recall", "missing")}
         self.stored = allocated(owned, self, {})
-        self._n_classes, self._n_places = 0, 64
+        self._n_classes, self._n_places, self._n_own = 0, 64, 1
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without those that are valid in this process only."""
@@ -62,7 +67,7 @@ class Comparing:
 
     @property
     def recall(self) -> float:
-        """The share of the rows of known classes whose class was a candidate; 1 before any."""
+        """The share of the known classes of rows that were candidates; 1 before any."""
         recall = self.stored["recall"][0]
         return int(recall["n_found"]) / int(recall["n_rows"]) if recall["n_rows"] else 1.0
 
@@ -86,6 +91,7 @@ class Comparing:
             "candidate": self._width,
             "place": self._n_places,
             "copied": self._n_places * self._width,
+            "own": self._n_places * self._n_own,
         }
         found = allocated(fields_of(Choice), self, lengths)
         found["columns"][:] = -1
@@ -94,7 +100,7 @@ class Comparing:
     @property
     def _width(self) -> int:
         """The number of columns of a window."""
-        return self.most + 2
+        return self.n_virtual + self.most + self._n_own + 1
 
     @cached_property
     def _bound(self) -> Any:
@@ -108,14 +114,16 @@ class Comparing:
             **self.stored,
             "most": np.int64(self.most),
             "budget": np.int64(self.rule.budget),
+            "n_virtual": np.int64(self.n_virtual),
             "exponentials": np.zeros(whole_lines(self._width), dtype=np.float32),
         }
         return KernelArguments(write_candidates, bind(CandidateRecord, values))
 
-    def _provide(self, learner: Any, longest: int) -> None:
-        """Provide a window for rows of this many features."""
-        if longest > self._n_places:
+    def _provide(self, learner: Any, longest: int, most_own: int = 0) -> None:
+        """Provide a window for rows of this many features, and this many classes of their own."""
+        if longest > self._n_places or most_own > self._n_own:
             self._n_places = enlarged(self._n_places, longest)
+            self._n_own = enlarged(self._n_own, most_own, 1.25)
             self.unbind()
         if "window" not in vars(self):
             self.window = self._window(learner, self._n_places)
@@ -124,9 +132,10 @@ class Comparing:
     def _window(self, learner: Any, n_features: int) -> Any:
         """Return a learner of the same parts that shares the records of this one."""
         given = {f.name: getattr(learner, f.name) for f in fields(learner) if f.init}
-        table = ClassTable(range(self.most + 1))
+        n_labels = self.most + self._n_own
+        table = ClassTable(range(n_labels), n_virtual=self.n_virtual)
         window = type(learner)(**given | {"classes": table})
-        window.reserve(self.most + 1, n_features)
+        window.reserve(len(table), n_features)
         for name, field in window._fields.items():
             if not field.axes and name not in OF_WINDOW:
                 window.stored[name] = learner.stored[name]
@@ -144,10 +153,18 @@ class Comparing:
             np.zeros(longest, dtype=np.float32),
             no_ratings(),
         )
-        answers = Answers.of_classes(np.zeros(1, dtype=np.int32))
+        answers = self._answers_of_one_row()
         encoded = encoded_targets_of(answers, np.ones(1), self.window._class_capacity)
         scores = np.zeros((1, self._width), dtype=np.float32)
         return task_of(rows, encoded, 1, scores, np.zeros((1, 2 + self._width)))
+
+    def _answers_of_one_row(self) -> Answers:
+        """Return a target of as many classes as a row has; of label sets it names the threshold."""
+        codes = np.zeros(self.n_virtual + self._n_own, dtype=np.int32)
+        if not self.n_virtual:
+            return Answers.of_classes(codes)
+        levels = np.full_like(codes, IRRELEVANT)
+        return Answers(np.array([0, len(codes)]), codes, levels, rest=IRRELEVANT)
 
     @cached_property
     def _compared(self) -> Any:
@@ -171,15 +188,15 @@ class Comparing:
 
         for rows in _blocks(task):
             part = task_of_rows(task, rows)
-            self._provide(learner, _longest(part))
+            self._provide(learner, _longest(part), _most_own(part))
             for t in range(len(part.arrays.predictions)):
-                while not begin(*self._addresses(learner), part.address, self._local.address, t):
+                tasks = part.address, self._local.address
+                while not begin(*self._addresses(learner), *tasks, t, True):
                     self._make_room()
                 self.window._trials.learn(
                     self.window._kernel_arguments.address, self._local.address
                 )
-                addresses = *self._addresses(learner), part.address, self._local.address
-                learn_end(*addresses, self._compared.address, t)
+                learn_end(*self._addresses(learner), *tasks, self._compared.address, t)
             yield rows, self._compared
 
     def predict(self, learner: Any, task: Any) -> Iterator[tuple[slice, Any]]:
@@ -191,7 +208,7 @@ class Comparing:
             self._provide(learner, _longest(part))
             outer, own, window = self._addresses(learner)
             for t in range(len(part.arrays.predictions)):
-                begin(outer, own, window, part.address, self._local.address, t)
+                begin(outer, own, window, part.address, self._local.address, t, False)
                 self.window._trials.predict(window, self._local.address)
                 addresses = outer, own, part.address, self._local.address
                 predict_end(*addresses, self._compared.address, t)
@@ -231,7 +248,7 @@ class Comparing:
 
     def restore(self, arrays: Arrays, n_features: int, n_classes: int) -> None:
         """Restore what `arrays` returned."""
-        found = self.entries.restore(arrays, n_features, n_classes)
+        found = self.entries.restore(arrays, n_features, n_classes, self.n_virtual)
         for name, array in self.stored.items():
             put(found[name], array)
         self.unbind()
@@ -242,7 +259,10 @@ OF_ENTRIES = ("statistics.sums", "statistics.totals")
 
 
 def may_compare(learner: Any) -> bool:
-    """Return whether rows may be compared with candidates: a class has weights and counts alone."""
+    """Return whether rows may be compared with candidates: a class has weights and counts alone.
+
+    The threshold of label sets must have no weights, as in rules that compare with the rest.
+    """
     steps, kinds = learner.preconditioner, [type(part) for part in learner.parts]
     has_others = steps.has_units or steps.has_scales or steps.is_full or steps.has_bets
     return (
@@ -251,10 +271,8 @@ def may_compare(learner: Any) -> bool:
         and kinds.count(PerClass) == 1
         and all(kind in (PerClass, Shared) for kind in kinds)
         and learner.statistics == ["contrast"]
-        and not learner.constant
-        and learner.answer == "class"
+        and _has_answers_to_compare(learner)
         and learner.on_new_class == "inherit"
-        and learner.decision == "score"
         and learner.rule.update is None
         and learner.rule.requires != "gram"
         and isinstance(learner.link, Linear)
@@ -263,10 +281,19 @@ def may_compare(learner: Any) -> bool:
     )
 
 
+def _has_answers_to_compare(learner: Any) -> bool:
+    if learner.answer == "sets":
+        return learner.rule.constraints in VS_REST
+    return learner.answer == "class" and not learner.constant and learner.decision == "score"
+
+
 def entries_of(
     learner: Any,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Return the entries of a dense table: of the features that rows of each class had."""
+    """Return the entries of a dense table: of the features that rows of each class had.
+
+    Of label sets, they hold by how much weights and evidence exceed those of the virtual label.
+    """
     n, n_used = learner.n_known, learner.n_features
     first = learner._offsets[learner._of_classes]
     tables = [learner.stored["weights.values"]]
@@ -276,9 +303,20 @@ def entries_of(
     features, classes = np.nonzero((counts != 0).any(axis=0))
     starts = np.searchsorted(features, np.arange(n_used + 1)).astype(np.int64)
     columns = [table[:n_used, first : first + n][features, classes] for table in tables]
+    if learner.has_sets:
+        pairs = zip(columns, tables, strict=True)
+        columns = [own - table[features, first + n] for own, table in pairs]
     columns += [layer[features, classes] for layer in counts]
     numbers = np.column_stack(columns).astype(np.float32)
     return starts, classes.astype(np.int32), np.ascontiguousarray(numbers)
+
+
+def share_offsets(sets: dict[str, npt.NDArray[np.float64]], first: int, n: int) -> None:
+    """Give labels the mean of their offsets, in the place of the threshold."""
+    offsets, evidence = sets["sets.offsets"], sets["sets.evidence"]
+    offsets[0] = offsets[first:n].mean() if n > first else 0.0
+    evidence[0] = evidence[first:n].sum()
+    offsets[first:], evidence[first:] = 0.0, 0.0
 
 
 def _blocks(task: Any) -> Iterator[slice]:
@@ -289,3 +327,10 @@ def _blocks(task: Any) -> Iterator[slice]:
 
 def _longest(task: Any) -> int:
     return int(np.diff(task.arrays.rows.indptr).max(initial=1))
+
+
+def _most_own(task: Any) -> int:
+    """Return the largest number of classes that a row of a task has."""
+    encoded = task.arrays.encoded
+    n_before = np.concatenate([[0], np.cumsum(encoded.levels == RELEVANT)])
+    return int(np.diff(n_before[encoded.indptr]).max(initial=1))

@@ -126,8 +126,12 @@ class Entries:
         names = ("starts", "classes", "numbers")
         return dict(zip((PREFIX + n for n in names), self.listed(n_features), strict=True))
 
-    def restore(self, arrays: Arrays, n_features: int, n_classes: int) -> Arrays:
+    def restore(
+        self, arrays: Arrays, n_features: int, n_classes: int, n_virtual: int = 0
+    ) -> Arrays:
         """Restore what `arrays` returned; return the other arrays of a file, after validation.
+
+        n_virtual : the number of classes without rows, which have no entries.
 
         Raises
         ------
@@ -145,7 +149,7 @@ class Entries:
         require_lists(PREFIX + "starts", found["starts"], n_entries)
         of_feature = np.repeat(np.arange(n_features), np.diff(found["starts"]))
         _require_ascending(of_feature, found["classes"])
-        _require_possible(found, n_classes)
+        _require_possible(found, n_classes, n_virtual)
         columns = (np.ascontiguousarray(found[n]) for n in ("starts", "classes", "numbers"))
         self.put(*columns)
         return found
@@ -168,14 +172,16 @@ def _require_ascending(features: npt.NDArray[Any], classes: npt.NDArray[np.int32
         raise damaged(f"{PREFIX}classes name a class twice, or not in order")
 
 
-def _require_possible(found: Arrays, n_classes: int) -> None:
+def _require_possible(found: Arrays, n_classes: int, n_virtual: int) -> None:
     """Raise unless entries were met, evidence is of squares, and the class of most rows is one."""
+    if (found["classes"] < n_virtual).any():
+        raise damaged(f"{PREFIX}classes name the threshold, which no row has")
     if (found["numbers"][:, -1] <= 0).any():
         raise damaged(f"{PREFIX}numbers count no row")
-    if (found["numbers"][:, 1:-1] < 0).any():
+    if not n_virtual and (found["numbers"][:, 1:-1] < 0).any():  # else relative to another
         raise damaged(f"{PREFIX}numbers have negative evidence")
     n_rows, n_found, frequent = found["recall"].tolist()
     if n_found > n_rows:
         raise damaged(f"{PREFIX}recall has found more rows than there were")
-    if frequent >= n_classes:
+    if not n_virtual <= frequent < n_classes:
         raise damaged(f"{PREFIX}recall names a class that is not there")

@@ -388,7 +388,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
     def _is_to_compare(self, labels: Sequence[Label]) -> bool:
         if self.comparing is not None or self.candidates is None:
             return self.comparing is not None
-        return self.classes.count_with(labels) > self.candidates.beyond
+        return self.classes.count_with(labels) - self.classes.n_virtual > self.candidates.beyond
 
     def _learn_in_parts(self, *learning: Any) -> Learnt:
         from kesler.learner.compared import learn_in_parts
@@ -445,7 +445,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
 
     def assess(self, rows: Rows | Event) -> Assessment:
         """Return what is said of rows; the learner must have estimates of uncertainty."""
-        if self.comparing is None:
+        if self.comparing is None or self.has_sets:
             return super().assess(rows)
         from kesler.learner.compared import assess
 

@@ -256,7 +256,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         weights (Mesterharm 2001, Section 6.1).
         """
         if ahead and self.comparing is None and self.candidates is not None:
-            n_classes = min(n_classes, self.candidates.beyond)  # more will not be in the table
+            most = self.classes.n_virtual + self.candidates.beyond
+            n_classes = min(n_classes, most)  # more will not be in the table
         n_places = n_classes + self.n_virtual + self._n_beside
         n_rows = max(n_features + 1, n_sub_experts + self.takes_ratings)
         if (
@@ -519,13 +520,14 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
 
     def compare_candidates(self) -> None:
         """Move the weights and counts of classes to entries; rows that follow have candidates."""
-        from kesler.learner.comparing import OF_ENTRIES, Comparing, entries_of
+        from kesler.learner.comparing import OF_ENTRIES, Comparing, entries_of, share_offsets
 
         assert self.candidates is not None
         entries, before = entries_of(self), self._views(whole=True)
-        virtual, part = slice(self.n_known, self.n_known + 1), f".{self._of_classes}"
+        virtual, part = slice(self.n_known, self.n_known + self.n_virtual), f".{self._of_classes}"
         n_numbers = 1 + self.preconditioner.has_evidence + len(self.statistics)
-        kept = Comparing(self.candidates, self._feature_capacity, n_numbers)
+        first = self.classes.n_virtual
+        kept = Comparing(self.candidates, self._feature_capacity, n_numbers, first)
         self.comparing = kept
         for name in list(before):
             if name in OF_ENTRIES:
@@ -535,8 +537,12 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         self._allocate(self._class_capacity, self._feature_capacity, self._group_capacity)
         self._put(before)
         kept.entries.put(*entries)
+        if self.has_sets:
+            share_offsets(self.stored, first, self.n_known)
+        self.counts["n_classes"] = max(first, self.n_known)
         amounts = self.stored["statistics.amounts"]
-        kept.stored["recall"]["frequent"] = int(amounts.argmax()) if len(amounts) else 0
+        frequent = int(amounts.argmax()) if len(amounts) else 0
+        kept.stored["recall"]["frequent"] = max(first, frequent)
         self._bind()
 
     def _price(self, n_known: int) -> None:

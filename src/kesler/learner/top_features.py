@@ -76,13 +76,17 @@ def _weights(learner: Learner, code: int) -> Doubles:
 
 
 def _weights_above_virtual(learner: Learner, code: int) -> Doubles:
-    """Return the weights of a class less those of the virtual class, where rows have candidates."""
+    """Return the weights of a class less those of the virtual class, where rows have candidates.
+
+    Of label sets this is the threshold, which has none.
+    """
     assert learner.comparing is not None
     n_features = learner.n_named_features
     found, step = np.empty(n_features), 1 << 12
     for start in range(0, n_features, step):
         features = np.arange(start, min(n_features, start + step), dtype=np.int32)
-        window = learner.comparing.show(learner, features, np.array([code], dtype=np.int32))
+        codes = np.array([code, *range(learner.classes.n_virtual)], dtype=np.int32)
+        window = learner.comparing.show(learner, features, codes)
         ones = _ones(window, np.arange(len(features), dtype=np.int32))
         arguments = _before_scaling(window)
         table, _ = contributions_of_blocks(window, ones, np.arange(2), arguments.address)

@@ -408,6 +408,12 @@ class Uncertainty:
         thresholds, named = self.stored["others"], (answers.indptr, answers.codes)
         observe_labels(thresholds, 1, n_known, probabilities, *named, answers.levels, traces)
 
+    def observe_labels_compared(self, said: Any, n_rows: int, traces: Doubles) -> None:
+        """Learn from rows and their label sets, given what was said of their candidates before."""
+        from kesler.compiled.candidates.observing import observe_labels
+
+        observe_labels(self.stored["others"], said.address, n_rows, traces)
+
     # ---- answers ----------------------------------------------------------------------------
 
     def assess(

@@ -176,14 +176,14 @@ def of_ranks(view: FeatureMap | None = None, *, dense: bool) -> Settings:
 
 def of_sets(view: FeatureMap | None = None, *, dense: bool) -> Settings:
     """Return the settings for label sets."""
-    default = of_mapped(view, dense=dense)
-    return {
-        **default,
-        "update": OneVsRestLogistic(1.0) if dense else OneVsRestHinge(),
-        "on_new_class": "learn",
-        "intercept": 1.0,
-        "decision": "f1",
-    }
+    own = {"update": OneVsRestLogistic(1.0), "on_new_class": "learn"}
+    if not dense:
+        own = {
+            "update": OneVsRestHinge(),
+            "on_new_class": "inherit",
+            "preprocessing": Counts(information=True),
+        }
+    return {**of_mapped(view, dense=dense), **own, "intercept": 1.0, "decision": "f1"}
 
 
 def of_rankings(view: FeatureMap | None = None, *, dense: bool) -> Settings:

@@ -50,6 +50,10 @@ def explained(
     pair = float(scores[code]), None if other is None else float(scores[other])
     if learner.comparing is not None:  # a class that is no candidate has no score of its own
         sums = (terms.table.sum(axis=(0, 2)) + terms.start.sum(axis=1)).tolist()
+        if learner.decision == "f1":
+            from kesler.learner.compared import move_of_labels
+
+            sums = [each + move_of_labels(learner) for each in sums]
         pair = sums[0], None if other is None else sums[1]
     if learner.decision == "f1":
         terms = terms.moved_to(*pair)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, TypeVar
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.inputs import parts_of
+from kesler.data.rows import Rows
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable, OnNewClass
@@ -20,11 +23,14 @@ from kesler.online import contract
 from kesler.online.answers import ClassAnswer, LabelsAnswer, Scores
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials, exclusive, tags_of_classifier
-from kesler.online.label_sets import RELEVANT, is_table, require_contrast, targets_of_sets
+from kesler.online.label_sets import is_table, require_contrast, targets_of_sets
 from kesler.online.making import Maker
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.updates.rule import UpdateRule
+
+if TYPE_CHECKING:
+    from kesler.candidates import Candidates
 
 Self = TypeVar("Self", bound="OnlineMultilabelClassifier")
 
@@ -107,6 +113,12 @@ class OnlineMultilabelClassifier(OnlineLearner):
         with a named rule.
     preconditioner, on_new_class
         As in :class:`~kesler.OnlineClassifier`. With a named rule, "auto" and "register".
+    candidates : "auto", int of 2 or more, Candidates or None, default "auto"
+        The number of labels that each row is compared with where there are more: those of the rows
+        that had its features, see :class:`~kesler.candidates.Candidates`. Larger values find the
+        right labels more often, and cost time in proportion. "auto" compares all of up to 128
+        labels, and 64 of more; None compares all. For the default learner of texts and other rows
+        that list non-zeros.
     C, eta, delta, r
         As in :class:`~kesler.OnlineClassifier`.
     columns, on_mismatch, uncertainty
@@ -120,6 +132,8 @@ class OnlineMultilabelClassifier(OnlineLearner):
         Number of rows learnt from, and number of rows with an imperfect prediction: the scores
         order any pair of labels seen before, including the threshold, wrongly (Amit et al. 2006,
         Section 2).
+    candidate_recall_ : float
+        The share of the known labels of rows that were candidates.
     feature_map_, n_features_in_, feature_names_in_
         As in :class:`~kesler.OnlineClassifier`.
 
@@ -140,9 +154,12 @@ class OnlineMultilabelClassifier(OnlineLearner):
 
     A row may name no label or all labels: then every label must score below or above the threshold.
 
-    A row costs O(nnz k) to score for k labels, and at most O(\|Y\| k) for the constraints of an
-    update; the probabilities cost O(k) exponentials more. Learning in batches of any size gives the
-    same weights bit for bit.
+    Of more than 128 labels, the default for words compares each row with 64 candidates. Its texts
+    of more than 160 characters on average have the counts of their words as features.
+
+    A row costs O(nnz k) to score for k labels or candidates, and at most O(\|Y\| k) for the
+    constraints of an update; the probabilities cost O(k) exponentials more. Learning in batches of
+    any size gives the same weights bit for bit.
 
     References
     ----------
@@ -194,6 +211,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "missing",
         uncertainty: Use = "auto",
+        candidates: int | str | Candidates | None = "auto",
     ) -> None:
         contract.keep_settings(self, locals())
 
@@ -232,8 +250,23 @@ class OnlineMultilabelClassifier(OnlineLearner):
     @between_trials
     def predict_label_sets(self, X: Any) -> list[set[Any]]:
         """Return the predicted label set of each row."""
-        labels: list[Any] = self.classes_.tolist()
-        return [{labels[i] for i in np.flatnonzero(row)} for row in self.predict(X)]
+        learner = self._fitted()
+        parts = (p for rows in self._rows_to_score(X) for p in parts_of(rows, learner.n_known))
+        return [found for rows in parts for found in self._label_sets(rows)]
+
+    def _label_sets(self, rows: Rows) -> list[set[Any]]:
+        """Return the predicted label set of each of a few rows."""
+        learner = self._fitted()
+        return [self.answer.decoded(learner.classes, -1, scores) for scores in learner.scores(rows)]
+
+    @property
+    def candidate_recall_(self) -> float:
+        """The share of the known labels of rows that were candidates; 1 before any.
+
+        It counts the rows since there are more labels than each row is compared with.
+        """
+        comparing = self._fitted().comparing
+        return 1.0 if comparing is None else comparing.recall
 
     @between_trials
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
@@ -265,7 +298,8 @@ class OnlineMultilabelClassifier(OnlineLearner):
         Array of shape (n_rows, n_labels).
         """
         learner = self._fitted()
-        found = np.concatenate([learner.probabilities(rows) for rows in self._rows_to_score(X)])
+        rows_to_score = self._few_rows_to_score(X)
+        found = np.concatenate([learner.probabilities(rows) for rows in rows_to_score])
         probabilities: npt.NDArray[np.float64] = found[:, learner.classes.order]
         return probabilities
 
@@ -290,12 +324,9 @@ class OnlineMultilabelClassifier(OnlineLearner):
         """
         classes = self.classes_ if is_table(y) and not hasattr(y, "columns") else None
         targets = self.answer.encoded(y, classes, self._known_classes())
-        known = (targets.table(self.classes_.tolist()) == RELEVANT) == (self.predict(X) == 1)
-        seen = self._known_classes()
-        strange = np.array([label not in seen for label in targets.labels], dtype=np.bool_)
-        rows = np.repeat(np.arange(len(targets)), np.diff(targets.indptr))
-        right = known.all(axis=1)
-        right[rows[strange]] = False
+        bounds = pairwise(targets.indptr.tolist())
+        own = [set(targets.labels[start:end]) for start, end in bounds]
+        right = [a == b for a, b in zip(self.predict_label_sets(X), own, strict=True)]
         return float(np.average(right, weights=sample_weight))
 
     def _in_order(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

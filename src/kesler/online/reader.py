@@ -16,9 +16,10 @@ from kesler.data import inputs
 from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows, Vocabulary
 from kesler.data.sparse_rows import is_sparse
-from kesler.data.texts import TextLengths, presence, with_runs
+from kesler.data.texts import TextLengths, counted, presence, with_runs
 from kesler.errors import KeslerError, MismatchWarning
 from kesler.learner.events import DICTIONARIES, Event
+from kesler.learner.targets import Kind
 
 if TYPE_CHECKING:
     from kesler.data.schema.entries import Entries
@@ -236,17 +237,17 @@ class Reader:
         event = Event() if model._learner is None else model._learner.event
         pieces, to_count = [], list[int]()
         for i, text in enumerate(texts):
-            pieces.append(_numbers_of(text, known, event, names, learn=learn))
+            pieces.append(_entries_of(text, known, event, names, model.answer.kind, learn=learn))
             if learn and known is not None and (weights is None or weights[i]):
                 known = known.and_text(len(text))
                 to_count.append(len(text))
         if learn:
             self._to_count = to_count
-        indices = np.concatenate(pieces)
+        indices, values = map(np.concatenate, zip(*pieces, strict=True))
         return Rows(
-            np.cumsum([0, *map(len, pieces)], dtype=np.int64),
+            np.cumsum([0, *(len(each) for each, _ in pieces)], dtype=np.int64),
             indices,
-            np.ones(len(indices), dtype=np.float32),
+            values,
             max(len(names), 1 + int(indices.max(initial=-1))),
             dense=False,
         )
@@ -265,8 +266,9 @@ class Reader:
     def words_of(self, model: Model, texts: Sequence[str]) -> dict[str, float]:
         """Return the features of the texts of a row by name, read as one."""
         known, text = self.earlier_texts(model), " ".join(texts)
-        is_short = known is not None and known.is_short(text) and self.width is None
-        return with_runs(text) if is_short else presence([text])
+        if self.width is not None:
+            known = None
+        return _features_of_text(text, known, model.answer.kind)
 
     # ---- single rows ------------------------------------------------------------------------
 
@@ -316,9 +318,7 @@ class Reader:
             if names is None or self.width is not None:
                 return False
             if kind is str:
-                is_short = self.texts is not None and self.texts.is_short(x)
-                read = event.read_short_text if is_short else event.read_text
-                return read(x, names, joins=learn)
+                return _read_text(x, self.texts, event, names, learner.answer, learn=learn)
             return event.read_mapping(x, names, joins=learn)
         if kind is np.ndarray:
             takes_missing = learner.takes_missing
@@ -352,16 +352,48 @@ def n_learnt(model: Model) -> int:
     return 0 if model._learner is None else int(model._learner.n_trials)
 
 
-def _numbers_of(
-    text: str, known: TextLengths | None, event: Event, names: Vocabulary, *, learn: bool
-) -> npt.NDArray[np.int32]:
-    """Return the numbers of the features of a text, given the lengths of the texts before it."""
-    is_short = known is not None and known.is_short(text)
-    read = event.read_short_text if is_short else event.read_text
-    if read(text, names, joins=learn):
-        return event.indices.copy()
-    entry = with_runs(text) if is_short else presence([text])
-    return np.array([*(names.learnt if learn else names.numbered)(entry)], dtype=np.int32)
+def _entries_of(
+    text: str,
+    known: TextLengths | None,
+    event: Event,
+    names: Vocabulary,
+    kind: Kind,
+    *,
+    learn: bool,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    """Return the numbers and values of the features of a text; see `_features_of_text`."""
+    if _read_text(text, known, event, names, kind, learn=learn):
+        return event.indices.copy(), event.values.copy()
+    entry = _features_of_text(text, known, kind)
+    numbers = (names.learnt if learn else names.numbered)(entry)
+    return np.array([*numbers], np.int32), np.array([*entry.values()], np.float32)
+
+
+def _read_text(
+    text: str,
+    known: TextLengths | None,
+    event: Event,
+    names: Vocabulary,
+    kind: Kind,
+    *,
+    learn: bool,
+) -> bool:
+    """Read the features of a text into an event; return whether its letters could be read."""
+    if known is not None and known.is_short(text):
+        return event.read_short_text(text, names, joins=learn)
+    if known is not None and kind == "sets":
+        return event.read_mapping(counted([text]), names, joins=learn)
+    return event.read_text(text, names, joins=learn)
+
+
+def _features_of_text(text: str, known: TextLengths | None, kind: Kind) -> dict[str, float]:
+    """Return the features of a text by name, given the lengths of the texts before it.
+
+    The words of long texts that have several labels are counted: what is said often is a subject.
+    """
+    if known is not None and known.is_short(text):
+        return with_runs(text)
+    return (counted if known is not None and kind == "sets" else presence)([text])
 
 
 def texts_of(X: Any) -> list[str] | None:

@@ -1,9 +1,9 @@
 """The state of learners that compare candidates: entries for pairs of class and feature that met.
 
 Axes: "feature", "class", as in :mod:`kesler.state.records`; "entry", the places for entries;
-"number", what an entry holds; "candidate", the candidates of a row, its target and a virtual class;
-"two and candidate", two more; "place", the features of the longest row; "copied", their entries;
-"trial", the rows of a block.
+"number", what an entry holds; "candidate", the candidates of a row, its own classes and a virtual
+one; "two and candidate", two more; "place", the features of the longest row; "copied", their
+entries; "own", features by own classes; "trial", the rows of a block.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ f4, f8, i4, i8 = np.float32, np.float64, np.int32, np.int64
 
 # Of entries: the places in use, and how many more the last row required.
 POOL = record(n_used="i8", n_needed="i8")
-# The rows of classes known before, those whose class was a candidate, and the class of most rows.
+# How many classes known before rows had, how many of these were candidates, and the class of most
+# rows.
 RECALL = record(n_rows="i8", n_found="i8", frequent="i8")
-# The discounted share of rows of known classes that were no candidates.
+# The discounted share of rows of known classes that were no candidates; of label sets, the share of
+# the labels that were no candidates which a row had.
 MISSING = record(share="f8")
-# Of the row in work: the number of candidates, the place of the target among them, which follows
-# them if it is none of them, whether its class is new, and the number of entries copied.
-CHOSEN = record(n="i8", target="i8", is_new="i8", n_copied="i8")
+# Of the row in work: the numbers of candidates, of columns of known classes, of all columns, of its
+# own classes, and of entries copied; the last class that its target names.
+CHOSEN = record(n="i8", n_filled="i8", n_columns="i8", n_own="i8", n_copied="i8", last="i8")
 
 
 class Entries(NamedTuple):
@@ -65,9 +67,10 @@ class Choice(NamedTuple):
     keys : the features of the row that have entries, by the lengths of their blocks; points : how
     much the features of the row speak for each class, 0 between rows; touched : the
     classes with points; columns : the column of each candidate, -1 for other classes; classes :
-    the candidates; worth : their points; places, rows, cells : where each entry that was copied is,
-    and the row and column that it was copied to; is_stored : whether a feature has an entry of the
-    target.
+    the candidates, and the own classes of the row that are none; worth : their points; own,
+    own_columns : the own classes of the row and their columns; own_of : which of them a column is
+    of, -1 if of none; places, rows, cells : where each entry that was copied is, and the row and
+    column that it was copied to; is_stored : whether a feature has an entry of an own class.
     """
 
     keys: Annotated[Any, Field(i8, ("place",))]
@@ -76,10 +79,13 @@ class Choice(NamedTuple):
     columns: Annotated[Any, Field(i4, ("class",))]
     classes: Annotated[Any, Field(i4, ("candidate",))]
     worth: Annotated[Any, Field(f8, ("candidate",))]
+    own: Annotated[Any, Field(i4, ("candidate",))]
+    own_columns: Annotated[Any, Field(i4, ("candidate",))]
+    own_of: Annotated[Any, Field(i4, ("candidate",))]
     places: Annotated[Any, Field(i8, ("copied",))]
     rows: Annotated[Any, Field(i4, ("copied",))]
     cells: Annotated[Any, Field(i4, ("copied",))]
-    is_stored: Annotated[Any, Field(np.bool_, ("place",))]
+    is_stored: Annotated[Any, Field(np.bool_, ("own",))]
     chosen: Annotated[Any, Field(CHOSEN)]
 
 
@@ -89,7 +95,10 @@ class Compared(NamedTuple):
     known : the number of known classes; counts : that of candidates; said : the place of the
     predicted class among them; classes, scores : their classes and scores; probabilities :
     those of the predicted class and of the target, then of each candidate; targets : the place of
-    the target among them, -1 if its class was new. A target that was no candidate follows them.
+    the target among them, -1 if its class was new. A target that was no candidate follows them. Of
+    label sets, the threshold is the first candidate, there are no targets, and the first two
+    probabilities are that of each label that is no candidate and the highest of a label that the
+    row does not have.
     """
 
     known: Annotated[Any, Field(i4, ("trial",))]
@@ -104,7 +113,8 @@ class Compared(NamedTuple):
 class CandidateRecord(NamedTuple):
     """The entries, the scratch arrays, and how candidates are chosen.
 
-    most : the maximum number of candidates; budget : of entries that are visited to find them.
+    most : the maximum number of candidates; budget : of entries that are visited to find them;
+    n_virtual : of classes without rows, which are always candidates and come first.
     """
 
     entries: Entries
@@ -113,4 +123,5 @@ class CandidateRecord(NamedTuple):
     missing: Annotated[Any, Field(MISSING)]
     most: int
     budget: int
+    n_virtual: int
     exponentials: Annotated[Any, Given(f4)]

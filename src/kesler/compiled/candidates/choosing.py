@@ -23,8 +23,8 @@ FEATURE_BITS = 32  # of a feature in the key that features are sorted by
 @inlined
 def choose(learner, candidates, indices, k):
     """List the candidates among k classes in the order of their numbers; return how many."""
-    choice = candidates.choice
-    if k <= candidates.most:
+    choice, first = candidates.choice, candidates.n_virtual
+    if k - first <= candidates.most:
         for r in range(k):
             choice.classes[r] = r
         return k
@@ -38,6 +38,9 @@ def choose(learner, candidates, indices, k):
         choice.points[choice.touched[i]] = 0.0
     if n < candidates.most and not has_points:
         choice.classes[n] = frequent
+        n += 1
+    for r in range(first):
+        choice.classes[n] = r
         n += 1
     sort(choice.classes, n)
     return n

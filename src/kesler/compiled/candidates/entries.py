@@ -108,13 +108,16 @@ def append(entries, i, r):
 
 
 @inlined
-def has_capacity_for(entries, indices):
-    """Return whether each feature of a row may have one more entry; note what that takes."""
-    needed = np.int64(0)
+def has_capacity_for(entries, indices, n_more):
+    """Return whether each feature of a row may have more entries; note what that takes.
+
+    Those of several classes may take one block after another, which are shorter than the last.
+    """
+    needed, times = np.int64(0), min(n_more, 2)
     for j in range(indices.shape[0]):
-        p = power_for(np.int64(entries.counts[indices[j]]) + 1)
-        if p > entries.powers[indices[j]]:
-            needed += 1 << p
+        p = power_for(np.int64(entries.counts[indices[j]]) + n_more)
+        if n_more and p > entries.powers[indices[j]]:
+            needed += times << p
     entries.pool.n_needed = needed
     return entries.pool.n_used + needed <= entries.owners.shape[0]
 

@@ -13,7 +13,9 @@ from numba import types
 from kesler.compiled.candidates.trial import compared_at
 from kesler.compiled.jit.decorators import DOUBLE_TABLE, INDICES, INT, inlined, kernel
 from kesler.compiled.jit.pointers import stay_apart
+from kesler.compiled.trial.other_sets import track_one
 from kesler.compiled.trial.uncertainty import (
+    N_COVERAGES,
     begin,
     confidence_of,
     count_arrival,
@@ -24,6 +26,7 @@ from kesler.compiled.trial.uncertainty import (
     probability_of_new,
     uncertainties_at,
 )
+from kesler.state.uncertainty import COVERED, CURRENT, SIZE
 
 
 @inlined
@@ -111,3 +114,34 @@ def tell(address, n_known, compared, found):
     """Write the probability of a new class and the confidence of each row to `found`."""
     u, scratch = uncertainties_at(address), new_scratch(1, 0)
     tell_all(u, n_known, compared_at(compared), found, scratch)
+
+
+# ---- label sets ----------------------------------------------------------------------------------
+
+
+@inlined
+def n_above(compared, t, bound):
+    """Return the number of known labels whose probability is above a bound."""
+    n, found = compared.counts[t], 0
+    for c in range(1, n):
+        found += compared.probabilities[t, 2 + c] > bound
+    if compared.probabilities[t, 0] > bound:
+        found += compared.known[t] - n
+    return found
+
+
+@kernel(types.void(DOUBLE_TABLE, INT, INT, DOUBLE_TABLE))
+def observe_labels(thresholds, compared, n_rows, traces):
+    """Observe rows of label sets, as `kesler.compiled.trial.other_sets.observe_labels` does.
+
+    compared : address of what was said of their candidates.
+    """
+    said = compared_at(compared)
+    for t in range(n_rows):
+        score = said.probabilities[t, 1]
+        if traces.shape[0]:
+            for c in range(N_COVERAGES):
+                traces[t, COVERED + c] = score <= thresholds[c, CURRENT]
+                traces[t, SIZE + c] = n_above(said, t, thresholds[c, CURRENT])
+        if said.known[t] > 1:
+            track_one(thresholds, score)

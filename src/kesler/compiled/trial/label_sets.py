@@ -19,9 +19,10 @@ from kesler.compiled.trial.calibration import (
     probability,
 )
 
-# The virtual label that is the threshold, and the levels of relevant and irrelevant labels.
+# The virtual label that is the threshold, and the levels of relevant labels, of the threshold and
+# of irrelevant labels.
 THE_THRESHOLD = 0
-RELEVANT, IRRELEVANT = 0, 2
+RELEVANT, OF_THRESHOLD, IRRELEVANT = range(3)
 # The discount of the information of offsets, and what is added to it.
 SLOW, PRIOR = 0.999, 5.0
 # The bound of the amounts by which scores are moved; float32 ends at 3e38.
