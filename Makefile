@@ -63,7 +63,8 @@ papers: $(VENV)/tested
 	$(BIN)/python papers/shareboost2011.py
 	$(BIN)/python papers/shareboost_mnist.py
 
-RACES := stream files events compare startup kernel_machines growth roofline many_classes taxa past_one_machine
+RACES := stream files events compare startup kernel_machines growth roofline many_classes taxa memory \
+	past_one_machine
 
 bench: $(VENV)/raced
 	for race in $(RACES); do $(BIN)/python benchmarks/$$race.py --quick || failed=1; done; exit $$failed

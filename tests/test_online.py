@@ -600,6 +600,8 @@ def test_parameters_can_be_read_set_and_shown():
         "half_life": None,
         "replay": 0,
         "candidates": "auto",
+        "memory_limit": None,
+        "ranks": None,
         "epochs": 1,
         "C": None,
         "eta": None,

@@ -283,6 +283,11 @@ def test_what_is_no_separator_is_refused(ranks):
         OnlineClassifier(ranks=ranks).learn_one({"a": 1}, "a;b")
 
 
+def test_ranks_have_no_limit_on_memory():
+    with pytest.raises(KeslerError, match="leave one out"):
+        OnlineClassifier(ranks=";", memory_limit="1 GB").learn_one({"a": 1}, "a;b")
+
+
 def test_another_separator_than_that_of_the_ranks_is_refused():
     model = OnlineClassifier(ranks="/").learn_one({"a": 1}, "a/b")
     assert model.predict_path_one({"a": 1}, 0).path == "a/b"

@@ -64,6 +64,7 @@ GIVEN: dict[str, list[Any]] = {
     "half_life": [30],
     "replay": [1, Replay(1, size=20, seed=2)],
     "candidates": [None],
+    "memory_limit": ["200 MB", 10**8],
     "epochs": [2],
     "columns": [None, {}],
     "on_mismatch": ["raise"],

@@ -78,6 +78,7 @@ MAKERS: dict[str, tuple[Callable[[], Any], Rows]] = {
     "default of names": (OnlineClassifier, (NAMED, LABELS)),
     "candidates": (with_classes(candidates=2), (NAMED, LABELS)),
     "ranks": (with_classes(ranks=";"), (NAMED, PATHS)),
+    "memory limit": (with_classes(memory_limit="1 MB"), (NAMED, LABELS)),
     "sparse rows": (with_classes(hypotheses="multi", update="pa1"), (DENSE, LABELS)),
     "averaged": (with_classes(hypotheses="multi", update="pa1", averaged=True), (DENSE, LABELS)),
     "inherit": (

@@ -119,6 +119,7 @@ def _learnt(resolved: Mapping[str, Any], arrays: model_file.Arrays) -> dict[str,
         **{name: own.get(name) for name in _VALUES},
         "preprocessing": _preprocessing(own["preprocessing"], arrays),
         **_entries(arrays),
+        **_memory(own, arrays),
         **_counts("counts", arrays),
     }
 
@@ -130,6 +131,16 @@ def _entries(arrays: model_file.Arrays) -> dict[str, Any]:
         recall = round(n_found / n_rows, 4) if n_rows else None
         return {"sparse_weights": np.size(arrays["entries.classes"]), "candidate_recall": recall}
     return {"sparse_weights": np.size(arrays.get(WEIGHTS, ())) if is_sparse(arrays) else None}
+
+
+def _memory(own: Mapping[str, Any], arrays: model_file.Arrays) -> dict[str, Any]:
+    """Return the limit on memory, and how many features were dropped, where there is a limit."""
+    limit, dropped = own.get("memory_limit"), arrays.get("memory.dropped")
+    if limit is None:
+        return {"memory_limit": None, "dropped": None}
+    if dropped is None or dropped.size != 1:
+        raise damaged("memory.dropped is missing")
+    return {"memory_limit": limit, "dropped": int(dropped.item())}
 
 
 def _hypothesis(written: Mapping[str, Any]) -> str:
@@ -170,6 +181,8 @@ def _line(name: str, value: Any) -> str:
         return ", ".join(map(str, value[:SHOWN])) + more
     if isinstance(value, bool) or value is None:
         return "yes" if value else ""
+    if name == "memory_limit":
+        return f"{value:,} bytes"
     if name in ("intercept", "sub_experts"):
         return f"{value:,}" if value else ""
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -40,6 +40,8 @@ class Rows(SparseRows):
         if features that are not listed are zero (text, counts).
     ratings : Ratings or None, default None
         The ratings of the classes by sub-experts in each row, if any.
+    numbering : Numbering or None, default None
+        The numbering of the vocabulary that the indices are numbers of; None if it never changes.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Rows(SparseRows):
     n_features: int
     dense: bool
     ratings: Ratings | None = None
+    numbering: Numbering | None = field(default=None, compare=False, repr=False)
 
     def __getitem__(self, rows: slice) -> Rows:
         """Return a slice of the rows, as views; the same object if these are all."""
@@ -152,6 +155,7 @@ class Rows(SparseRows):
             max(piece.n_features for piece in pieces),
             pieces[0].dense,
             Ratings.concatenate(ratings) if ratings else None,
+            pieces[-1].numbering,
         )
 
     def take(self, numbers: npt.NDArray[np.int64]) -> Rows:
@@ -213,6 +217,19 @@ def _own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array if array.flags.writeable else array.copy()
 
 
+@dataclass(slots=True, eq=False)
+class Numbering:
+    """How a vocabulary numbers names until some are dropped.
+
+    Parameters
+    ----------
+    names : list of str or None
+        The names by number, once others are numbered so; None while the numbering is in use.
+    """
+
+    names: list[str] | None = None
+
+
 @dataclass(slots=True)
 class Vocabulary:
     """The names of the features, numbered in the order of their first occurrence.
@@ -223,6 +240,8 @@ class Vocabulary:
         The number of each name; iterating it gives the names in order.
     n_forgettings : int
         How often names were removed; numbers returned before may have changed since.
+    numbering : Numbering
+        The numbering in use, another one after each `keep`.
 
     Examples
     --------
@@ -235,6 +254,7 @@ class Vocabulary:
 
     indices: dict[str, int] = field(default_factory=dict)
     n_forgettings: int = field(default=0, compare=False, repr=False)
+    numbering: Numbering = field(default_factory=Numbering, compare=False, repr=False)
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Vocabulary:
@@ -293,7 +313,8 @@ class Vocabulary:
                 indices.append(known.setdefault(name, len(known)))
             values.extend(entry.values())
             lengths.append(len(entry))
-        return Rows.from_lists(lengths, indices, values, len(known))
+        rows = Rows.from_lists(lengths, indices, values, len(known))
+        return replace(rows, numbering=self.numbering)
 
     def since(self, n_names: int) -> list[str]:
         """Return the names from number `n_names` on, in time proportional to their number."""
@@ -304,6 +325,36 @@ class Vocabulary:
         self.n_forgettings += 1
         for name in self.since(n_names):
             del self.indices[name]
+
+    def keep(self, numbers: npt.NDArray[np.int64]) -> None:
+        """Keep only the names of these numbers, in ascending order, and number them from 0.
+
+        Rows that were read before are renumbered by `renumbered`.
+        """
+        former, self.numbering = self.numbering, Numbering()
+        names = former.names = self.names
+        self.n_forgettings += 1
+        self.indices.clear()  # before it is filled, so that names are not in memory twice
+        self.indices.update(zip([names[i] for i in numbers.tolist()], count(), strict=False))
+
+    def renumbered(self, rows: Rows) -> Rows:
+        """Return rows, whose names may have been renumbered since they were read.
+
+        Names that have been dropped are added, in the order in which they occur.
+        """
+        former = None if rows.numbering is None else rows.numbering.names
+        if former is None:
+            return rows
+        distinct, first = np.unique(rows.indices, return_index=True)
+        numbers = np.full(len(former), -1, dtype=np.int32)
+        for number in distinct[np.argsort(first)].tolist():
+            numbers[number] = self.add(former[number])
+        return replace(
+            rows,
+            indices=numbers[rows.indices],
+            n_features=len(self),
+            numbering=self.numbering,
+        )
 
 
 def image_shape_of(n_pixels: int, given: tuple[int, int] | None) -> tuple[int, int]:

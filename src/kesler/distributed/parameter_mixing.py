@@ -182,7 +182,7 @@ def mixable(learner: Model, *, dense: bool) -> Any:
     Raises
     ------
     KeslerError
-        If estimates of uncertainty are asked for, or the learner explores.
+        If estimates of uncertainty or a limit on memory are asked for, or the learner explores.
     """
     model = clone(learner)
     if model.explores:
@@ -195,6 +195,7 @@ def mixable(learner: Model, *, dense: bool) -> Any:
             f"ranks={model.ranks!r}: shards mix the weights of one learner, and each rank has its "
             "own: leave it out, or learn the rows in one place"
         )
+    _require_unlimited(model)
     _leave_out_uncertainty(model)
     _compare_all_classes(model)
     own = model.get_params(deep=False)
@@ -203,6 +204,16 @@ def mixable(learner: Model, *, dense: bool) -> Any:
     if dense and is_default and model._maker.members(own, dense=True) is not None:
         model.set_params(**{**of_mapped(), **given})
     return model
+
+
+def _require_unlimited(model: Any) -> None:
+    """Raise if the memory of the learner has a limit."""
+    limit = model.memory_limit
+    if limit is not None:
+        raise KeslerError(
+            f"memory_limit={limit!r}: shards drop different features, so their weights cannot be "
+            "mixed: leave it out, or learn on one machine"
+        )
 
 
 def _leave_out_uncertainty(model: Any) -> None:

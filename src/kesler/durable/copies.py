@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copyreg
-import ctypes
 import io
 import pickle
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
@@ -434,24 +432,3 @@ class Copies:
 
 def _length(names: Names) -> int:
     return names.n
-
-
-# ---- memory -------------------------------------------------------------------------------------
-
-
-def return_memory() -> None:
-    """Return memory that has been freed to the system, where the C library offers it.
-
-    Otherwise the GNU C library keeps freed arrays of up to 64 MB for later ones.
-    """
-    trim = _trim()
-    if trim is not None:
-        trim(0)
-
-
-@cache
-def _trim() -> Any:
-    try:
-        return ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # another C library
-        return None

@@ -94,6 +94,7 @@ class Translation:
 
     def __init__(self, numbering: Numbering, vocabulary: Any) -> None:
         self._numbering, self._vocabulary = numbering, vocabulary
+        self._numbered_by = vocabulary.numbering
         self._table = np.full(1024, -1, dtype=np.int32)
         self._n_known = 0
 
@@ -107,10 +108,15 @@ class Translation:
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         n_features = len(self._vocabulary) + len(new)
         indices = self._table[numbers]
-        return Rows(indptr.astype(np.int64), indices, values, n_features, dense=False), new
+        numbering = self._vocabulary.numbering
+        found = indptr.astype(np.int64), indices, values, n_features
+        return Rows(*found, dense=False, numbering=numbering), new
 
     def _follow(self) -> None:
-        """Translate names that others have added to the vocabulary."""
+        """Translate names that others have added to the vocabulary, or all that were renumbered."""
+        if self._vocabulary.numbering is not self._numbered_by:
+            self._numbered_by, self._n_known = self._vocabulary.numbering, 0
+            self._table[:] = -1
         added = self._vocabulary.since(self._n_known)
         codes = self._numbering.codes
         numbers = [codes.setdefault(name, len(codes)) for name in added]
@@ -137,11 +143,13 @@ class Translation:
     def cut(self, vocabulary: Any) -> None:
         """Translate for a vocabulary of which that so far is a continuation."""
         self._vocabulary, self._n_known = vocabulary, min(self._n_known, len(vocabulary))
+        self._numbered_by = vocabulary.numbering
         self._table[self._table >= self._n_known] = -1
 
     def added(self, names: list[str]) -> None:
         """Take note that the learner has learnt rows with these new names."""
-        self._n_known += len(names)
+        if self._vocabulary.numbering is self._numbered_by:
+            self._n_known += len(names)
 
 
 def _values_of(rows: Sequence[Numbered], lengths: npt.NDArray[Any]) -> npt.NDArray[np.float32]:

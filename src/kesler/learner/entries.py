@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from kesler.state.candidates import Entries as Record
 from kesler.state.candidates import SavedEntries
-from kesler.state.capacity import require_memory
+from kesler.state.capacity import keep_along, require_memory
 from kesler.state.fields import (
     Arrays,
     allocated,
@@ -28,6 +29,8 @@ PREFIX = "entries."  # of the names in a model file
 # The initial number of places; it takes no memory before it is written.
 INITIAL_PLACES = 1 << 18
 NONE = -1
+PLACES_AT_ONCE = 1 << 20  # that are moved together, of which there is a copy
+Places = npt.NDArray[np.int64]
 
 
 class Entries:
@@ -82,6 +85,63 @@ class Entries:
     def n_entries(self) -> int:
         """Number of entries."""
         return int(self.stored["counts"].sum(dtype=np.int64))
+
+    @property
+    def bytes_of_place(self) -> int:
+        """Bytes of a place."""
+        return 4 * (1 + self.n_numbers)
+
+    @property
+    def block_bytes(self) -> npt.NDArray[np.int64]:
+        """Bytes of the block of each feature."""
+        powers = self.stored["powers"]
+        return np.where(powers == NONE, 0, self.bytes_of_place << np.maximum(powers, 0)).astype(
+            np.int64
+        )
+
+    def keep(self, kept: npt.NDArray[np.int64], n_before: int) -> None:
+        """Keep the entries of these features alone, in blocks without gaps between them."""
+        for name in ("starts", "counts", "powers"):
+            keep_along(self.stored[name], 0, kept, n_before)
+        self.stored["powers"][len(kept) : n_before] = NONE
+        self._close_gaps(len(kept))
+        self.stored["spare"][:] = NONE
+
+    def _close_gaps(self, n_features: int) -> None:
+        """Move all blocks to the beginning of the places, of which the others are free then."""
+        n_used = 0
+        for features, lengths, places in self._blocks(n_features):
+            self.stored["starts"][features] = n_used + np.cumsum(lengths) - lengths
+            for name in ("owners", "numbers"):
+                self.stored[name][n_used : n_used + len(places)] = self.stored[name][places]
+            n_used += len(places)
+        self.stored["pool"]["n_used"] = n_used
+
+    def largest(self, n_features: int) -> npt.NDArray[np.float64]:
+        """Return the largest absolute weight of each feature, 0 without entries."""
+        found = np.zeros(n_features)
+        for features, lengths, places in self._blocks(n_features):
+            weights = np.abs(self.stored["numbers"][places, 0])
+            weights[self.stored["owners"][places] == NONE] = 0
+            found[features] = np.maximum.reduceat(weights, np.cumsum(lengths) - lengths)
+        return found
+
+    def _blocks(self, n_features: int) -> Iterator[tuple[Places, Places, Places]]:
+        """Yield features in the order of their blocks, the lengths of these, and all their places.
+
+        There are about `PLACES_AT_ONCE` places at a time.
+        """
+        starts, powers = (self.stored[name][:n_features].copy() for name in ("starts", "powers"))
+        order = np.argsort(starts, kind="stable")
+        order = order[powers[order] != NONE]
+        lengths = np.int64(1) << powers[order].astype(np.int64)
+        chunks = np.cumsum(lengths) // PLACES_AT_ONCE
+        cuts = np.flatnonzero(np.diff(chunks)) + 1
+        for some in np.split(np.arange(len(order)), cuts) if len(order) else ():
+            ends = np.cumsum(lengths[some])
+            within = np.arange(ends[-1]) - np.repeat(ends - lengths[some], lengths[some])
+            places = np.repeat(starts[order[some]], lengths[some]) + within
+            yield order[some], lengths[some], places
 
     def put(
         self,

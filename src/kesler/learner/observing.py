@@ -22,6 +22,7 @@ from kesler.state.uncertainty import N_TRACED
 if TYPE_CHECKING:
     from kesler.candidates import Candidates
     from kesler.learner.comparing import Comparing
+    from kesler.learner.memory import Memory
     from kesler.learner.ranks import Ranks
 
 MOST_SCORES = 1 << 20  # of a member, in memory at once
@@ -41,6 +42,7 @@ class Observing(Counted):
     comparing : the entries of these, since there are more classes than each row is compared with.
     ranks : the learners of the ranks of labels that are paths, or None. They are set before the
         first row.
+    memory : the limit on its memory, or None. It is set before the first row.
     is_ordered : whether rows follow each other, or are a set; only ensembles heed this.
     observes : whether the estimates learn from rows; rows that come again tell nothing of new ones.
     """
@@ -51,6 +53,7 @@ class Observing(Counted):
     candidates: Candidates | None = None
     comparing: Comparing | None = None
     ranks: Ranks | None = None
+    memory: Memory | None = None
     is_ordered = True
     observes = True
     seconds_in_threads = 0.0

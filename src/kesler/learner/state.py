@@ -41,7 +41,7 @@ from kesler.maps.view import SubExperts
 from kesler.preconditioners import EUCLIDEAN, Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.preprocessing.replay import Replay
-from kesler.state.capacity import enlarged, require_memory, whole_lines
+from kesler.state.capacity import enlarged, keep_along, require_memory, whole_lines
 from kesler.state.fields import (
     Arrays,
     Field,
@@ -63,6 +63,9 @@ LARGEST_TABLE = 1 << 29
 FULL_TABLE = 1 / 8
 # The constraints of two classes that rules may ask for if weights are in sparse rows.
 TWO_CLASSES = ("predicted", "worst", "rival")
+# The axes whose lengths are numbers of features.
+OF_FEATURES = ("feature", "row")
+LEAST_RETURNED = 0.9  # of the capacity: with more, the rest is kept for later features
 # The fields whose arrays depend on the number of inputs.
 OF_INPUTS = (PREFIX, replaying.PREFIX)
 # Attributes that hold modules, addresses, records for compiled code, or the lock.
@@ -271,6 +274,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         times = 2.0 if self.sparse is None else 1.25  # dense rows take most of the memory
         class_capacity = enlarged(self._class_capacity, n_places, times)
         feature_capacity = enlarged(self._feature_capacity, n_rows)
+        if self.memory is not None and feature_capacity > self._feature_capacity:
+            feature_capacity = self.memory.capacity(self, feature_capacity, n_rows)
         group_capacity = [
             enlarged(capacity, len(groups))
             for capacity, groups in zip(self._group_capacity, self.groups, strict=True)
@@ -288,6 +293,35 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
                 self._count(n_features, n_sub_experts)
             self._put(before)
             self._bind()
+
+    def keep_features(self, kept: npt.NDArray[np.int64]) -> None:
+        """Keep only these features, in ascending order, numbered from 0; others become unseen."""
+        n_before, self.n_features = self.n_features, len(kept)
+        for name, field in self._fields.items():
+            for axis, what in enumerate(field.axes):
+                if what in OF_FEATURES and self.stored[name].shape[axis]:
+                    free = keep_along(self.stored[name], axis, kept, n_before)
+                    if field.fill:
+                        getattr(self, field.fill)(free)
+        if self.comparing is not None:
+            self.comparing.entries.keep(kept, n_before)
+        self._list_features()
+        self._bind()
+        self._return_rows()
+
+    def _return_rows(self) -> None:
+        """Return the memory of rows of features that the limit has no use for."""
+        assert self.memory is not None
+        capacity = self.memory.capacity(self, self._feature_capacity, self.n_features + 1)
+        if capacity > LEAST_RETURNED * self._feature_capacity:
+            return
+        before, n = self._views(whole=True), self.n_features
+        for name, array in before.items():
+            axes = self._field_of(name).axes
+            before[name] = array[tuple(slice(n if a in OF_FEATURES else None) for a in axes)]
+        self._allocate(self._class_capacity, capacity, self._group_capacity)
+        self._put(before)
+        self._bind()
 
     def _provide_inputs(self, n_inputs: int) -> None:
         """Provide what is stored of the features of rows before their expansion."""
@@ -479,6 +513,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         return (
             self.has_weights
             and not self.stays_dense
+            and self.memory is None
             and self.parts == [PerClass()]
             and not self.statistics
             and self.answer == "class"
@@ -598,6 +633,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         with self.lock:
             found = {name: array_of(array) for name, array in self._views(whole=False).items()}
             found |= self._other_arrays() | self._uncertainty_arrays()
+            if self.memory is not None:
+                found |= self.memory.arrays(self.n_named_features)
             return {name: np.array(array, order="C") for name, array in found.items()}
 
     def _other_arrays(self) -> Arrays:
@@ -674,6 +711,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
             self.sparse.restore(arrays, self.n_features, self._width(0))
         if self.comparing is not None:
             self.comparing.restore(arrays, self.n_features, len(self.classes))
+        if self.memory is not None:
+            self.memory.restore(arrays, self.n_named_features)
 
     def _list_features(self) -> None:
         """List all features, whose weights new classes inherit; their order is not stored."""

@@ -81,6 +81,7 @@ class OnlineLearner:
     epochs: int = 1
     kernel: Any = None
     label_budget: Any = None
+    memory_limit: int | str | None = None
     # Further settings, of the estimators whose constructors take them.
     hypotheses: Any
     feature_map: Any
@@ -661,6 +662,12 @@ or sparse row
         return self._fitted().n_mistakes
 
     @property
+    def n_dropped_(self) -> int:
+        """How many features were dropped by `memory_limit`, each as often as it was."""
+        memory = self._fitted().memory
+        return 0 if memory is None else memory.n_dropped
+
+    @property
     def n_features_in_(self) -> int:
         """Number of features of the rows that have determined it: dense ones, or of a table."""
         if self._reader is None or self._reader.width is None:
@@ -938,7 +945,29 @@ or sparse row
         if weights is not None and not weights.all():
             stored = np.flatnonzero(weights > 0)
             targets, rows, weights = targets.take(stored), rows.take(stored), weights[stored]
-        n_rows = len(rows)
+        keep = {
+            "keep_scores": keep_scores,
+            "keep_probabilities": keep_probabilities,
+            "keep_traces": keep_traces,
+        }
+        if learner.memory is not None:
+            from kesler.online import limiting
+
+            return limiting.learn(self, rows, targets, weights, **keep)
+        return self._learn_rows(rows, targets, weights, **keep)
+
+    def _learn_rows(
+        self,
+        rows: Rows,
+        targets: Targets,
+        weights: npt.NDArray[np.float64] | None,
+        *,
+        keep_scores: bool,
+        keep_probabilities: bool,
+        keep_traces: bool,
+    ) -> Trials:
+        """Learn from rows of weights above 0, for which there is a learner."""
+        reader, learner, n_rows = self._input, self._prepared(dense=rows.dense), len(rows)
         if not n_rows:
             return Trials.concatenate([], len(learner.classes))
         scores, names = NO_SCORES, targets.names
@@ -976,6 +1005,9 @@ or sparse row
                 n_names = 0 if names is None else len(names.indices)
                 n_trials = learner.trials_run[0]
                 try:
+                    if learner.memory is not None:
+                        self._make_room(y)
+                        n_names = 0 if names is None else len(names.indices)
                     if reader.read(x, learner, learn=True):
                         target = self.answer.encoded_one(y, learner.classes)
                         return _trial_of_event(learner, *target, keep_scores=keep_scores)
@@ -986,11 +1018,20 @@ or sparse row
                             learner.uncount(n_names)
                     raise
                 finally:
-                    if type(x) is str and learner.trials_run[0] > n_trials:
-                        if reader.texts is not None:
+                    if learner.trials_run[0] > n_trials:
+                        if type(x) is str and reader.texts is not None:
                             reader.count_text(len(x))
+                        if learner.memory is not None:
+                            learner.memory.count(learner.event.indices)
                 reader.forget_names(n_names)
         return training.first_trial(self, x, y, None, keep_scores=keep_scores)
+
+    def _make_room(self, y: Any) -> None:
+        """Drop features before a row with this target, if its learner has a limit that asks so."""
+        from kesler.online import limiting
+
+        labels, _ = self.answer.encoded_one(y, self._known_classes())
+        limiting.make_room(self, labels)
 
 
 def _trial_of_event(

@@ -147,6 +147,13 @@ default "auto"
         class more often, and cost time in proportion. "auto" compares all of up to 128 classes,
         and 64 of more; None compares all. For the default learner of texts and other rows that
         list non-zeros.
+    memory_limit : int, text such as "200 MB", or None, default None
+        The maximum number of bytes that the model holds, for streams of ever new words. Before row
+        256, 512, ... it drops the features that rows had most rarely since they came, if it holds
+        more, until three quarters are left; a dropped word is new when it comes again, and
+        `n_dropped_` counts it. Classes are kept. With larger values fewer words are forgotten. For
+        texts, mappings of names and tables, without a kernel, and not for ensembles. None means no
+        limit.
     epochs : int, 1 or more, default 1
         The number of times that `fit` learns all rows, in the order given, for data that is all at
         hand. Larger values fit the rows more closely; `n_trials_` counts every pass. Uncertainty is
@@ -307,6 +314,7 @@ default "auto"
         half_life: float | None = None,
         replay: int | Replay = 0,
         candidates: int | str | Candidates | None = "auto",
+        memory_limit: int | str | None = None,
         epochs: int = 1,
         C: float | None = None,
         eta: float | None = None,

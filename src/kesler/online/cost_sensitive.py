@@ -63,7 +63,7 @@ class CostSensitiveClassifier(OnlineClassifier):
 "arow", rule or "auto", default "auto"
         The update rule, which must have a margin. "auto" is "pa1" on rows that are prepared by
         their kind. Smaller C (0.001 to 0.1) is more robust to noise.
-    preconditioner, preprocessing, half_life, epochs
+    preconditioner, preprocessing, half_life, memory_limit, epochs
         As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
     on_new_class : "register", "learn" or "auto", default "auto"
         As in :class:`~kesler.OnlineClassifier`; all classes that a row names for the first time are
@@ -136,6 +136,7 @@ class CostSensitiveClassifier(OnlineClassifier):
         on_new_class: OnNewClass | str = "auto",
         preprocessing: str | Preprocessing | None = "auto",
         half_life: float | None = None,
+        memory_limit: int | str | None = None,
         epochs: int = 1,
         C: float | None = None,
         eta: float | None = None,

@@ -45,6 +45,7 @@ from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
     from kesler.candidates import Candidates
+    from kesler.learner.memory import Memory
     from kesler.learner.ranks import Ranks
     from kesler.trees.tree import Tree
 
@@ -71,6 +72,11 @@ class Maker:
         if members is None:
             return self.single(given, dense=dense)
         for settings in (given, *(each.get_params(deep=False) for each in members)):
+            if settings.get("memory_limit") is not None:
+                raise KeslerError(
+                    f"memory_limit={settings['memory_limit']!r} does not fit an ensemble, whose "
+                    "learners count features each on its own: leave it out, or choose one learner"
+                )
             if given_of(settings).get("candidates") is not None:
                 raise KeslerError(
                     f"candidates={settings['candidates']!r} has no effect on an ensemble, as the "
@@ -102,7 +108,21 @@ class Maker:
         else:
             made = KernelLearner(**made_of, kernel=kernel, dense=dense, budget=budget)
         made.candidates = self.candidates(given, made)
+        if given.get("memory_limit") is not None:
+            made.memory = self.memory(given["memory_limit"], made)
         return made
+
+    def memory(self, limit: Any, learner: Learner) -> Memory:
+        """Return the limit on the memory of a learner; raise if it cannot drop features."""
+        from kesler.learner.memory import Memory, resolve_memory_limit, why_unlimited
+
+        n_bytes, why = resolve_memory_limit(limit), why_unlimited(learner)
+        if why is not None or n_bytes is None:
+            raise KeslerError(
+                f"memory_limit={limit!r} drops features of texts and mappings of names, and "
+                f"{why}: leave it out"
+            )
+        return Memory(n_bytes)
 
     def candidates(self, given: Settings, learner: Learner) -> Candidates | None:
         """Return how rows are compared with a part of the classes, or None for all classes."""
@@ -142,6 +162,12 @@ class Maker:
         """Return the ranks of labels that are paths, or None if none are asked for."""
         if given.get("ranks") is None:
             return None
+        if given.get("memory_limit") is not None:
+            raise KeslerError(
+                f"ranks={given['ranks']!r} and memory_limit={given['memory_limit']!r}: features "
+                "are dropped by their worth to one learner, and each rank has its own: leave one "
+                "out"
+            )
         from kesler.learner.ranks import Ranks
 
         return Ranks(given["ranks"])
@@ -278,6 +304,7 @@ class Maker:
             "half_life": learner.half_life,
             "replay": learner.replay or 0,
             "candidates": learner.candidates or given.get("candidates", AUTO),
+            "memory_limit": None if learner.memory is None else learner.memory.limit,
             "decision": learner.decision,
         }
         if isinstance(learner, KernelLearner):

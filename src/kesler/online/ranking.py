@@ -86,6 +86,13 @@ class OnlineLabelRanker(OnlineLearner):
         As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
     preconditioner, on_new_class
         As in :class:`~kesler.OnlineClassifier`. With a named rule, "auto" and "register".
+    memory_limit : int, text such as "200 MB", or None, default None
+        The maximum number of bytes that the model holds, for streams of ever new words. Before row
+        256, 512, ... it drops the features that rows had most rarely since they came, if it holds
+        more, until three quarters are left; a dropped word is new when it comes again, and
+        `n_dropped_` counts it. Classes are kept. With larger values fewer words are forgotten. For
+        texts, mappings of names and tables, without a kernel, and not for ensembles. None means no
+        limit.
     C, eta, delta, r
         As in :class:`~kesler.OnlineClassifier`.
     columns, on_mismatch
@@ -154,6 +161,7 @@ class OnlineLabelRanker(OnlineLearner):
         on_new_class: OnNewClass | str = "auto",
         preprocessing: str | Preprocessing | None = "auto",
         half_life: float | None = None,
+        memory_limit: int | str | None = None,
         C: float | None = None,
         eta: float | None = None,
         delta: float | None = None,

@@ -54,6 +54,7 @@ class Reader:
         self.texts: TextLengths | None = None
         self.columns = ColumnReader()
         self._to_count: list[int] = []  # lengths of texts that are being learnt
+        self._n_counted = 0  # rows that had been learnt before these
 
     def begin_again(self) -> None:
         """Forget the names of features and sub-experts; the objects themselves are not changed."""
@@ -242,7 +243,7 @@ class Reader:
                 known = known.and_text(len(text))
                 to_count.append(len(text))
         if learn:
-            self._to_count = to_count
+            self._to_count, self._n_counted = to_count, n_learnt(model)
         indices, values = map(np.concatenate, zip(*pieces, strict=True))
         return Rows(
             np.cumsum([0, *(len(each) for each, _ in pieces)], dtype=np.int64),
@@ -250,12 +251,13 @@ class Reader:
             values,
             max(len(names), 1 + int(indices.max(initial=-1))),
             dense=False,
+            numbering=names.numbering,
         )
 
-    def count_texts(self, model: Model, n_before: int) -> None:
-        """Add the lengths of the texts that were learnt since so many rows had been."""
+    def count_texts(self, model: Model) -> None:
+        """Add the lengths of the texts that were learnt since they were read."""
         if self._to_count:
-            lengths, self._to_count = self._to_count[: n_learnt(model) - n_before], []
+            lengths, self._to_count = self._to_count[: n_learnt(model) - self._n_counted], []
             for length in lengths:
                 self.count_text(length)
 

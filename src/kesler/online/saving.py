@@ -205,6 +205,8 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
         None if metadata[name] is None else Vocabulary.of(metadata[name])
         for name in ("names", "sub_experts")
     )
+    if model._learner.memory is not None and model._learner.n_named_features != len(names or ()):
+        raise damaged(f"names are {len(names or ())}, not one for each of its features")
     reader.names, reader.sub_experts, reader.width = names, experts, width
     if width is not None and names is not None:
         reader.column_names = np.array(metadata["names"], dtype=object)

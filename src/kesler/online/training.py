@@ -25,7 +25,7 @@ from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import NO_TRACES
 from kesler.online.answers import Scores
 from kesler.online.contract import exclusive_trials
-from kesler.online.reader import given_columns, n_learnt, on_mismatch
+from kesler.online.reader import given_columns, on_mismatch, texts_of
 
 if TYPE_CHECKING:
     from kesler.data.schema.records import Table
@@ -37,7 +37,7 @@ _SORTED = (
     "the rows are sorted by class, and a learner of streams then predicts the last classes far too "
     "often: shuffle rows and labels before fit, for example with sklearn.utils.shuffle(X, y)"
 )
-BLOCK_ROWS = 4096  # rows of a table whose features are in memory at a time
+BLOCK_ROWS = 4096  # rows of a table, or with a limit on memory, that are read at a time
 
 Weights = npt.NDArray[np.float64] | None
 Block = tuple[Rows, Targets, Weights]
@@ -67,20 +67,60 @@ def blocks(
     targets, weights = validated_targets(model, n_rows, y, sample_weight, classes)
     inputs.require_rated(n_rows, ratings)
     reader.columns.close()
+    if (named or texts) and ratings is None and is_limited(model):
+        yield from _limited_blocks(model, X, targets, weights, classes)
+        return
     with model._between_trials():  # others may add the names of events
         if named:
             data = reader.named_rows(model, X, learn=True)
         elif texts:
             data = reader.text_rows(model, X, weights, learn=True)
         ratings = reader.numbered(model, ratings, learn=True)
-    learner = model._prepared(dense=inputs.is_dense(data))
-    learner.require_admissible(targets.distinct)
-    if classes is not None:
-        learner.reserve(len(classes), 0)
+    _prepare(model, data, targets, classes)
     start = 0
     for rows in inputs.blocks(data, ratings):
         part = slice(start, start := start + len(rows))
         yield rows, targets[part], None if weights is None else weights[part]
+
+
+def is_limited(model: Model) -> bool:
+    """Return whether the memory of an estimator has a limit."""
+    if model._learner is not None:
+        return model._learner.memory is not None
+    return model.get_params(deep=False).get("memory_limit") is not None
+
+
+def _limited_blocks(
+    model: Model, X: Any, targets: Targets, weights: Weights, classes: Any
+) -> Iterator[Block]:
+    """Yield blocks of texts or mappings, each read when those before it have been learnt.
+
+    All mappings are read once before, so that nothing is learnt if one is refused.
+    """
+    reader, texts = model._input, texts_of(X)
+    entries = [X] if isinstance(X, Mapping) else X if texts is None else texts
+    parts = [slice(i, i + BLOCK_ROWS) for i in range(0, len(entries), BLOCK_ROWS)]
+    for part in parts if texts is None and len(parts) > 1 else ():
+        with model._between_trials():
+            reader.named_rows(model, entries[part], learn=False)
+    for part in parts:
+        some = None if weights is None else weights[part]
+        with model._between_trials():  # others may add the names of events
+            reader.count_texts(model)
+            if texts is None:
+                rows = reader.named_rows(model, entries[part], learn=True)
+            else:
+                rows = reader.text_rows(model, entries[part], some, learn=True)
+        _prepare(model, rows, targets, classes)
+        yield rows, targets[part], some
+
+
+def _prepare(model: Model, rows: Any, targets: Targets, classes: Any) -> None:
+    """Make the learner for rows, if there is none, and capacity for the declared classes."""
+    learner = model._prepared(dense=inputs.is_dense(rows))
+    learner.require_admissible(targets.distinct)
+    if classes is not None:
+        learner.reserve(len(classes), 0)
 
 
 def validated_targets(
@@ -109,18 +149,20 @@ def names_of_learnt_rows(model: Model) -> Iterator[None]:
 
     Those are names of features and sub-experts of rows whose learning fails.
     """
-    reader, n_before = model._input, n_learnt(model)
+    reader = model._input
     n_names, n_sub_experts = len(reader.names or ()), len(reader.sub_experts or ())
+    numbering = None if reader.names is None else reader.names.numbering
     try:
         yield
-        reader.count_texts(model, n_before)
+        reader.count_texts(model)
     except BaseException:
-        reader.count_texts(model, n_before)
+        reader.count_texts(model)
         learner = model._learner
         with model._between_trials():
             if reader.names is not None:
                 learnt = 0 if learner is None else learner.n_named_features
-                reader.names.forget_from(max(n_names, learnt))
+                is_same = reader.names.numbering is numbering  # otherwise names were dropped
+                reader.names.forget_from(max(n_names, learnt) if is_same else learnt)
             if reader.sub_experts is not None:
                 learnt = 0 if learner is None else learner.n_sub_experts
                 reader.sub_experts.forget_from(max(n_sub_experts, learnt))

@@ -447,6 +447,8 @@ class Stream(Iterator[Block]):
                 self._to_skip -= len(rows)
                 continue
             self.n_rows += len(rows)
+            if self.vocabulary is not None and isinstance(rows, Rows):
+                rows = replace(rows, numbering=self.vocabulary.numbering)
             return Block(rows, run.labels, run.weights, run.origins)
         self.n_bad = self.losses.n_bad
         self._warn_of_unlabelled()

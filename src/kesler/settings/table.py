@@ -277,6 +277,16 @@ _TABLE = (
         resolve=_part_of("candidates", "resolve_candidates"),
     ),
     Setting(
+        "memory_limit",
+        "bytes of the model, such as 200MB; beyond it, the features are dropped that rows have "
+        "most rarely",
+        default=None,
+        members="alone",
+        read=str,
+        metavar="BYTES",
+        resolve=_part_of("learner.memory", "resolve_memory_limit"),
+    ),
+    Setting(
         "epochs",
         "number of times that all rows are learnt",
         default=1,

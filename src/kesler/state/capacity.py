@@ -78,3 +78,49 @@ def aligned_zeros(*shape: int, dtype: npt.DTypeLike = np.float32) -> npt.NDArray
     flat = np.zeros(size + unit // item, dtype=dtype)
     start = -flat.ctypes.data % unit // item
     return flat[start : start + size].reshape(shape)
+
+
+KEPT_AT_ONCE = 1 << 16  # rows that are moved together, of which there is a copy
+
+
+def keep_along(
+    array: npt.NDArray[Any], axis: int, kept: npt.NDArray[np.int64], n_before: int
+) -> npt.NDArray[Any]:
+    """Move some of the first `n_before` rows of an axis, in ascending order, to its beginning.
+
+    Return a view of the places that are free since, which are then zeros. This happens in place,
+    since a copy would take as much memory again.
+
+    Examples
+    --------
+    >>> array = np.arange(5)
+    >>> keep_along(array, 0, np.array([1, 3]), 4), array
+    (array([0, 0]), array([1, 3, 0, 0, 4]))
+    """
+    rows = np.moveaxis(array, axis, 0)
+    for start in range(0, len(kept), KEPT_AT_ONCE):
+        some = kept[start : start + KEPT_AT_ONCE]
+        rows[start : start + len(some)] = rows[some]
+    free = rows[len(kept) : n_before]
+    free[...] = 0
+    return np.moveaxis(free, 0, axis)
+
+
+def return_memory() -> None:
+    """Return memory that has been freed to the system, where the C library offers it.
+
+    Otherwise the GNU C library keeps freed arrays of up to 64 MB for later ones.
+    """
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Any:
+    import ctypes
+
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # another C library
+        return None

@@ -110,6 +110,7 @@ class Entries:
             as_float32(self.values),
             max(len(known), 1 + int(indices.max(initial=-1))),
             dense=False,
+            numbering=vocabulary.numbering,
         )
 
     def _in_order(self, wanted: Integers) -> list[int]:
