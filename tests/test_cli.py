@@ -248,7 +248,7 @@ def test_a_full_disk_is_a_sentence(capsys, model, monkeypatch):
 
 
 def test_too_large_a_stream_is_a_sentence(capsys, tmp_path, monkeypatch):
-    def crowded(*arguments):
+    def crowded(*arguments, **options):
         raise MemoryError("Unable to allocate 128. GiB")
 
     monkeypatch.setattr("kesler.evaluation.methods.learn_rows", crowded)

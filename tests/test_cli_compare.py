@@ -106,9 +106,9 @@ def test_several_inputs_are_compared_one_after_the_other(capsys, mail, tmp_path)
 def test_the_table_is_printed_while_it_runs(capsys, mail, monkeypatch):
     printed = []
 
-    def noted(*arguments):
+    def noted(*arguments, **options):
         printed.append(capsys.readouterr().out)
-        return learn_rows(*arguments)
+        return learn_rows(*arguments, **options)
 
     monkeypatch.setattr("kesler.evaluation.methods.learn_rows", noted)
     kesler(capsys, "compare", mail, "--methods", "multi")

@@ -113,10 +113,10 @@ def interrupt_after(patch, n_pieces):
     """Press Ctrl-C while a piece of rows is learnt."""
     calls = iter(range(n_pieces))
 
-    def interrupted(*arguments):
+    def interrupted(*arguments, **options):
         if next(calls, None) is None:
             raise KeyboardInterrupt
-        return learn_rows(*arguments)
+        return learn_rows(*arguments, **options)
 
     patch.setattr("kesler.evaluation.methods.learn_rows", interrupted)
 

@@ -380,11 +380,19 @@ def test_paths_end_where_they_are_sure(capsys, tmp_path):
             assert json.loads(line) == {
                 "label": each.path or None,
                 "confidence": pytest.approx(each.probability, abs=1e-6),
+                "nodes": [
+                    {"path": path, "probability": p, "new": each.new[path]}
+                    for path, p in each.nodes.items()
+                ],
             }
     out = tmp_path / "paths.csv"
     assert kesler(capsys, *command, "--output", out, "--id", "id").code == 0
     frame = pd.read_csv(out, keep_default_na=False)
     assert frame["label"].tolist() == [each.path for each in expected]
+    assert json.loads(frame["nodes"][0]) == expected[0].to_list()
+    assert kesler(capsys, *command, "--output", out.with_suffix(".parquet")).code == 0
+    table = pd.read_parquet(out.with_suffix(".parquet"))
+    assert [*table["nodes"][0]] == expected[0].to_list()
     done = kesler(capsys, "predict", reads, "--model", model, "--path", "")
     assert done.code == 2 and "give what separates the names" in done.err
     assert kesler(capsys, *command, "-n", "2").code == 2
@@ -421,3 +429,19 @@ def test_the_median_of_ranks_is_printed(capsys, tmp_path):
     found = kesler(capsys, "predict", rows, "--model", path)
     assert (grades.decision_function(X[200:]).argmax(axis=1) != grades.predict(X[200:])).any()
     assert found.lines == [str(each) for each in grades.predict(X[200:])]
+
+
+@pytest.mark.parametrize("asked", ["--scores", "--coverage 0.9", "--min-confidence 0.9"])
+def test_many_classes_are_answered_in_parts(capsys, model, new, tmp_path, monkeypatch, asked):
+    """The parts are written one after the other, skipped rows between them."""
+    lines = new.read_text().splitlines()
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("\n".join([*lines[:3], "{", *lines[3:], *lines]))
+    out = tmp_path / "answers.csv"
+    command = "predict", rows, "--model", model, *asked.split(), "--skip-bad", "--max-bad", "1"
+    assert kesler(capsys, *command, "--output", out).code == 0
+    whole = out.read_text()
+    assert len(whole.splitlines()) == 2 * len(lines) + 2
+    monkeypatch.setattr("kesler.cli.predict.BLOCK_ENTRIES", 7)  # two rows of three classes
+    assert kesler(capsys, *command, "--output", out).code == 0
+    assert out.read_text() == whole

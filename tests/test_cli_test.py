@@ -280,13 +280,13 @@ def test_top_accuracies_are_those_of_scikit_learn(capsys, tmp_path, uncertainty)
     np.savez(rows, X=X, y=y)
     kept = y != 11
     p = model.predict_proba(X[kept])
-    expected = {k: top_k_accuracy_score(y[kept], p, k=k) for k in (3, 5)}
+    expected = {k: top_k_accuracy_score(y[kept], p, k=k) for k in (1, 3, 5)}
     assert model.score(X[kept], y[kept]) < expected[3] < expected[5]
     found = report_of(capsys, file, rows)["top_accuracy"]
     assert {each["k"]: each["accuracy"] for each in found} == pytest.approx(expected)
     page = tmp_path / "page.html"
     text = kesler(capsys, "test", file, rows, "--report", page).out
-    for k, accuracy in expected.items():
+    for k, accuracy in [*expected.items()][1:]:
         assert f"top-{k} accuracy {100 * accuracy:.2f} %" in text.replace("\n  ", " ")
         assert f"<dt>top-{k} accuracy</dt><dd>{100 * accuracy:.2f} %</dd>" in page.read_text(
             "utf-8"

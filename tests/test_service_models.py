@@ -198,3 +198,53 @@ def test_the_inbox_lists_first_what_a_label_budget_would_ask_about(client, tmp_p
     assert order == sorted("012345", key=lambda i: -doubt(rows[int(i)]))
     assert order[0] in "135" and "A label budget would ask" in shown
     assert re.findall(r'data-id="i(\d)"', client.get("/models/mail").text) == [*"012345"]
+
+
+# ---- classes that are paths ---------------------------------------------------------------------
+
+TAXA = ["k;g;s", "k;g;t", "k;h;u"]
+
+
+def test_answers_stop_at_the_rank_that_is_sure_enough(tmp_path):
+    client = served(tmp_path / "desk.db")
+    client.post("/api/models", json={"name": "mail"})
+    for i in range(60):
+        name = TAXA[i % 3]
+        post(client, "learn", row={"k": 1, name[2]: 1, name[4]: 1}, answer=name)
+    with Journal(tmp_path / "desk.db") as journal:
+        model = journal.open("mail")
+        for row in ({"g": 1}, {"k": 1}, {"u": 1}):
+            for given, least in ({}, 0.9), ({"min_confidence": 0.2}, 0.2):
+                expected = model.predict_path_one(row, min_confidence=least)
+                assert expected == model.estimator.predict_path_one(row, least)
+                said = post(client, "predict", row=row, separator=";", **given)["path"]
+                assert said["path"] == expected.path and said["probability"] == expected.probability
+                assert {
+                    each["path"]: each["probability"] for each in said["nodes"]
+                } == expected.nodes
+                assert {each["path"]: each["new"] for each in said["nodes"]} == expected.new
+    paths = {post(client, "predict", row={"g": 1}, separator=";", min_confidence=p)["path"]["path"]
+             for p in (0, 0.7, 1)}  # fmt: skip
+    assert len(paths) > 1
+    asked = {"rows": [{"g": 1}], "separator": ";"}
+    assert "path" in post(client, "predict", **asked)["answers"][0]
+
+
+def test_answers_by_paths_that_there_are_not_are_refused(tmp_path):
+    client = served(tmp_path / "desk.db")
+    client.post("/api/models", json={"name": "mail"})
+    assert post(client, "predict", row="a", separator=";")["label"] is None
+    post(client, "learn", row="a", answer=1)
+    for body, sentence in (
+        ({"separator": ";"}, "is no text"),
+        ({"separator": ""}, "what separates their names"),
+        ({"separator": ";", "min_confidence": 1.5}, "least probability"),
+        ({"min_confidence": 0.5}, "send separator beside it"),
+    ):
+        answer = client.post("/api/models/mail/predict", json={"row": "a", **body})
+        assert sentence in error_of(answer, 422)
+    sets = {"name": "sets", "estimator": "OnlineMultilabelClassifier"}
+    client.post("/api/models", json=sets)
+    client.post("/api/models/sets/learn", json={"row": "a", "answer": ["k;s"]})
+    answer = client.post("/api/models/sets/predict", json={"row": "a", "separator": ";"})
+    assert "no answers by paths" in error_of(answer, 422)

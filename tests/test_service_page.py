@@ -212,7 +212,7 @@ def test_a_new_user_files_fifty_texts_by_keyboard(opened, server, tmp_path):
     person.tab_to("Change another class")
     person.press("Enter")
     person.tab_to("Merge another class into")
-    page.keyboard.type("renamed")
+    page.keyboard.type("renamed class")
     person.tab_to("Merge")
     person.press("Enter")
     page.wait_for_selector("[data-class='another class']", state="detached")
@@ -228,6 +228,26 @@ def test_a_new_user_files_fifty_texts_by_keyboard(opened, server, tmp_path):
     sentences = page.locator(".what").all_inner_texts()
     assert "Renamed my own class to renamed class" in sentences
     assert "Merged another class into renamed class" in sentences
+
+
+def test_of_many_classes_those_typed_are_suggested(server, opened):
+    client = model(server, "many")
+    client.learn_many([(f"word{i}", f"class {i:03d} <b>") for i in range(150)])
+    body = b'{"text": "word3"}'
+    url = f"{server.url}/api/models/many/import"
+    urllib.request.urlopen(urllib.request.Request(url, body, method="POST")).read()
+    page = opened("/models/many")
+    options = page.locator("#classes option")
+    assert options.count() == 100 and "50 more by parts of their names" in page.content()
+    field = page.locator("#other-1")
+    field.fill("Class 14")
+    expect(options).to_have_count(10)
+    found = [each.get_attribute("value") for each in options.all()]
+    assert found == [f"class {i} <b>" for i in range(140, 150)]
+    field.fill("class 147 <b>")
+    field.press("Enter")
+    expect(page.locator("#message")).to_have_text("Filed as class 147 <b>.")
+    assert client.figures()["n_classes"] == 150
 
 
 def test_keys_move_search_and_can_be_turned_off(opened, filled):

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from kesler.errors import KeslerError, require_count
 
 __all__ = [
+    "PlaceCounts",
     "calibration_error",
     "f1_at",
     "hamming_loss",
@@ -272,9 +273,74 @@ def places(scores: Floats, columns: npt.NDArray[np.integer[Any]]) -> Integers:
     [2, 3]
     """
     own = np.take_along_axis(scores, columns[:, None], axis=1)
-    equal_before = (scores == own) & (np.arange(scores.shape[1]) < columns[:, None])
-    n_before: Integers = ((scores > own) | equal_before).sum(axis=1)
+    n_before: Integers = np.count_nonzero(scores > own, axis=1)
+    equal = scores == own
+    tied = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)
+    equal_before = equal[tied] & (np.arange(scores.shape[1]) < columns[tied, None])
+    n_before[tied] += np.count_nonzero(equal_before, axis=1)
     return n_before + 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceCounts:
+    """How often the class of a row was at each place, by score, among the classes known by then.
+
+    Where rows have one class, the recall at k is the top-k accuracy, of which the precision at k is
+    the k-th part. A few counts say as much as the scores of all classes of all rows. The counts of
+    several parts of a stream are added with `+`.
+
+    Parameters
+    ----------
+    counts : int64 array of shape (2 + most,)
+        The rows of classes that were not known, those at the places 1, 2 ... most, and those at
+        further places.
+    """
+
+    counts: npt.NDArray[np.int64]
+
+    @staticmethod
+    def of(places: npt.NDArray[np.integer[Any]], most: int) -> PlaceCounts:
+        """Return the counts of places, 0 for a class that was not known, of which `most` differ.
+
+        Raises
+        ------
+        KeslerError
+            If `most` is no integer of 1 or more.
+
+        Examples
+        --------
+        >>> found = PlaceCounts.of(np.array([0, 1, 1, 3, 9]), 3)
+        >>> found.counts.tolist(), found.recall(1), found.recall(3), found.ndcg(3)
+        ([1, 2, 0, 1, 1], 0.5, 0.75, 0.625)
+        """
+        require_count("k", most, "the number of labels of each row that count")
+        counts = np.bincount(np.minimum(places, most + 1), minlength=most + 2)
+        return PlaceCounts(counts.astype(np.int64))
+
+    def __add__(self, other: PlaceCounts) -> PlaceCounts:
+        return PlaceCounts(self.counts + other.counts)
+
+    def recall(self, k: int) -> float:
+        """Return the share of the rows of known classes whose class is among the first k."""
+        return self._mean(np.ones(k))
+
+    def ndcg(self, k: int) -> float:
+        r"""Return the mean of 1 / log2(1 + place) over these rows, 0 beyond the place k.
+
+        It is `ndcg_at` of rows with one relevant label.
+        """
+        return self._mean(1 / np.log2(np.arange(2, k + 2)))
+
+    def to_json(self) -> list[dict[str, float]]:
+        """Return the recall and NDCG at each k as JSON objects."""
+        depths = range(1, len(self.counts) - 1)
+        return [{"k": k, "recall": self.recall(k), "ndcg": self.ndcg(k)} for k in depths]
+
+    def _mean(self, gains: npt.NDArray[np.float64]) -> float:
+        """Return the mean gain of rows, of which each of the first places has one."""
+        n_rows = int(self.counts[1:].sum())
+        among = self.counts[1 : 1 + len(gains)]
+        return float(among @ gains) / n_rows if n_rows else float("nan")
 
 
 def mean_absolute_error(

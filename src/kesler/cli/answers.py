@@ -34,6 +34,7 @@ class Answer:
     ranking : the best classes that are asked for; None if the row was skipped.
     confidence : the probability that the prediction is right, None if it is not asked for.
     members : the prediction set, None if it is not asked for.
+    nodes : the nodes of the path with their probabilities, None if it is not asked for.
     origin : where the row comes from, None if it is not asked for.
     """
 
@@ -41,6 +42,7 @@ class Answer:
     ranking: Ranking | None
     confidence: float | None = None
     members: list[Any] | None = None
+    nodes: list[dict[str, Any]] | None = None
     origin: Origin | None = None
 
 
@@ -103,6 +105,8 @@ def record_of(answer: Answer, options: Namespace) -> dict[str, Any]:
         members = answer.members
         record["set"] = members and [label for label in members if label is not NEW]
         record["may_be_new"] = None if members is None else NEW in members
+    if options.path is not None:
+        record["nodes"] = answer.nodes
     if options.scores:
         scores = answer.ranking
         record["scores"] = scores and {str(label): score for label, score, _ in scores}
@@ -176,6 +180,8 @@ def _parquet_file(file: Any, options: Namespace, classes: npt.NDArray[Any]) -> I
     given = {"label": labels, "confidence": pa.float64(), "set": pa.list_(labels)}
     top = {"label": labels, "score": pa.float64(), "probability": pa.float64()}
     given |= {"top": pa.list_(pa.struct([*top.items()]))}
+    node = {"path": pa.string(), "probability": pa.float64(), "new": pa.float64()}
+    given |= {"nodes": pa.list_(pa.struct([*node.items()]))}
     given |= {"scores": pa.map_(pa.string(), pa.float64())}
     given |= {"row": pa.int64(), "path": pa.string(), "may_be_new": pa.bool_()}
     writer: Any = None

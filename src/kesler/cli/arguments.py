@@ -275,6 +275,14 @@ def _compare(command: Command) -> None:
     )
     _learning(command, "hypotheses", "epochs")
     command.add_argument(
+        "-n",
+        "--top",
+        type=_positive,
+        metavar="K",
+        help="also print how often the class of a row was among the K of highest score, and the "
+        "NDCG of these: the mean of 1 / log2(1 + place)",
+    )
+    command.add_argument(
         "--bounds",
         action="store_true",
         help="print the mistake bound of each method in addition to its mistakes, for the best "
@@ -380,7 +388,8 @@ def _predict(command: Command) -> None:
         "--json-lines",
         action="store_true",
         help='print one JSON object for each row: {"label": ...} with "scores", "top" or "set" and '
-        '"may_be_new"; "label" is null below --min-confidence, which adds "confidence"',
+        '"may_be_new", or with "nodes", those of the path; "label" is null below '
+        '--min-confidence, which adds "confidence"',
     )
     command.add_argument(
         "--output",

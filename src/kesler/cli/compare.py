@@ -78,14 +78,15 @@ def _compare(options: Namespace) -> Compared:
     rest = iter(stored or blocks)
     first = next(rest, Block(Rows.empty(0), []))
     methods = _methods_for(first, options)
-    comparison = Comparison(methods)
+    comparison = Comparison(methods, top=options.top)
     lines = table.print_run(comparison, chain([first], rest), stream)
     if not comparison.n_trials:
         raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")
 
     results = comparison.results()
     bounds, asked = bounds_of(methods, results, stored) if options.bounds else {}, asked_by(methods)
-    print(f"\n{table.statement(stream, comparison)}\n\n{table.summary(results, bounds, asked)}")
+    summary = table.summary(results, bounds, asked, options.top)
+    print(f"\n{table.statement(stream, comparison)}\n\n{summary}")
     table.print_columns(methods.values())
     account = files.account(stream, comparison, lines, bounds, asked)
     return Compared(stream.source, results, account)

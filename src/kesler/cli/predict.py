@@ -10,6 +10,7 @@ from kesler.cli.answers import Answer, Ranking, aligned, require_format, skipped
 from kesler.cli.files import require_distinct, require_writable
 from kesler.cli.methods import loaded
 from kesler.cli.model_input import blocks_for, opened_for, report_misfits
+from kesler.data.inputs import BLOCK_ENTRIES
 from kesler.data.rows import Rows
 from kesler.online.answers import top_of_rows
 from kesler.online.blocks import assess_rows, estimates, path_rows, readable_rows, sets_of
@@ -30,13 +31,23 @@ def run(options: Namespace) -> None:
     options.assessed = is_sure or (options.output is not None and estimates(model))
     n_before = 0  # the number of the last row that was written
     with writing(options, model.classes_by_code_) as write:
-        for block in blocks_for(model, stream, options):
+        blocks = blocks_for(model, stream, options)
+        for block in (part for whole in blocks for part in _parts(model, whole, options)):
             answers = _answers(model, block, options)
             write([*(aligned(answers, n_before) if has_origins else answers)])
             n_before = block.origins[-1].number if block.origins else n_before
         if options.skip_bad:
             write([*skipped(n_before, stream.n_rows + stream.n_bad + 1)])
     report_misfits(model)
+
+
+def _parts(model: OnlineClassifier, block: Block, options: Namespace) -> Iterator[Block]:
+    """Yield parts of a block for which the numbers of all classes fit into memory, if needed."""
+    step = len(block)
+    if options.scores or options.assessed:
+        step = max(1, BLOCK_ENTRIES // model.n_known_)
+    for start in range(0, max(1, len(block)), max(1, step)):
+        yield block[start : start + step] if step < len(block) else block
 
 
 def _answers(model: OnlineClassifier, block: Block, options: Namespace) -> Iterator[Answer]:
@@ -46,7 +57,8 @@ def _answers(model: OnlineClassifier, block: Block, options: Namespace) -> Itera
         least = 0.9 if options.min_confidence is None else options.min_confidence
         paths = path_rows(model, rows, least, options.path)
         for found, origin in zip(paths, origins, strict=True):
-            yield Answer(found.path or None, [], found.probability, origin=origin)
+            label, nodes = found.path or None, found.to_list()
+            yield Answer(label, [], found.probability, nodes=nodes, origin=origin)
         return
     rankings = _rankings(model, rows, options)
     if not options.assessed:
@@ -62,7 +74,7 @@ def _answers(model: OnlineClassifier, block: Block, options: Namespace) -> Itera
     for label, ranking, p, members, origin in zip(
         labels, rankings, confidence, sets, origins, strict=True
     ):
-        yield Answer(label if p >= least else None, ranking, p, members, origin)
+        yield Answer(label if p >= least else None, ranking, p, members, origin=origin)
 
 
 def _labels(model: OnlineClassifier, rows: Rows) -> list[Any]:

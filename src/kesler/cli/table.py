@@ -11,7 +11,7 @@ from kesler.cli import spoken
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, Line, MethodResult
 from kesler.evaluation.methods import BASELINES
-from kesler.evaluation.summary import rate, table_of
+from kesler.evaluation.summary import rate, table_of, top_columns
 from kesler.progress import Task, progress, say
 from kesler.readers.stream import Block, Stream
 
@@ -125,6 +125,7 @@ def summary(
     results: Mapping[str, MethodResult],
     bounds: Mapping[str, MistakeBound | KeslerError],
     asked: Mapping[str, int],
+    top: int | None = None,
 ) -> str:
     """Return the summary of each method, with its bound in a column and in a paragraph below.
 
@@ -132,10 +133,13 @@ def summary(
     ----------
     results, bounds : by the names of the methods; no bounds if none are asked for.
     asked : the number of labels that each method with a label budget has asked for.
+    top : up to which number of classes of highest score columns say how often that of a row is
+        among them; None for no such columns.
     """
     columns = {
         "asked": {name: f"{n:,}" for name, n in asked.items()},
         "allowed": {name: _allowed(bound) for name, bound in bounds.items()},
+        **top_columns({name: each.places for name, each in results.items()}, top),
     }
     lines = [table_of(results, {title: texts for title, texts in columns.items() if texts})]
     lines.extend(_paragraph(f"{name}: {bound}") for name, bound in bounds.items())

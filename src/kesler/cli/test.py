@@ -20,7 +20,8 @@ from kesler.errors import KeslerError
 from kesler.evaluation.reports.coding import Codes, Doubles, ScoredRows
 from kesler.evaluation.reports.measures import WrongRow
 from kesler.evaluation.reports.report import Report
-from kesler.metrics import places
+from kesler.learner.uncertainty import Judged
+from kesler.online.blocks import estimates, judged_rows, readable_rows
 from kesler.online.classifier import OnlineClassifier
 from kesler.progress import progress
 from kesler.readers.stream import Block, Stream
@@ -98,7 +99,7 @@ class Scoring:
     top: int
     n_rows: int = 0
     _codes: dict[Label, int] = field(default_factory=dict)
-    _pieces: list[tuple[Codes, Codes, Doubles, Doubles, Codes]] = field(default_factory=list)
+    _pieces: list[tuple[Codes, Judged]] = field(default_factory=list)
     _surest: list[tuple[float, int, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -116,25 +117,11 @@ class Scoring:
             return
         codes = self._codes
         answers = np.array([codes.setdefault(y, len(codes)) for y in labels], dtype=np.int32)
-        predicted, confidences, of_targets, among = self._predicted(rows, answers)
-        self._note(rows, (predicted != answers) & (answers < self._n_known), confidences)
-        self._pieces.append((predicted, answers, confidences, of_targets, among))
+        found = judged_rows(self.model, readable_rows(self.model, rows), answers)
+        is_wrong = (found.predictions != answers) & (answers < self._n_known)
+        self._note(rows, is_wrong, found.confidences)
+        self._pieces.append((answers, found))
         self.n_rows += len(labels)
-
-    def _predicted(self, rows: Any, answers: Codes) -> tuple[Codes, Doubles, Doubles, Codes]:
-        """Return the classes predicted, confidences, and probabilities and places of targets."""
-        learner, readable = self.model._fitted(), self.model._input.readable(self.model, rows)
-        each, is_known = np.arange(len(answers)), answers < self._n_known
-        known = np.minimum(answers, self._n_known - 1)
-        if learner.uncertainty is not None:
-            said = learner.assess(readable)
-            predicted, confidences = said.predictions, said.confidence
-            found = said.probabilities[:, 2:]
-        else:
-            predicted, found = learner.predict(readable), learner.probabilities(readable)
-            confidences = found[each, predicted]
-        of_targets = np.where(is_known, found[each, known], np.nan)
-        return predicted, confidences, of_targets, places(found, known).astype(np.int32)
 
     def _note(self, rows: Any, wrong: npt.NDArray[np.bool_], confidences: Doubles) -> None:
         """Store the rows of the surest mistakes; of equal ones, the first."""
@@ -148,14 +135,19 @@ class Scoring:
 
     def scored(self) -> ScoredRows:
         """Return the rows so far."""
-        predicted, answers, confidences, of_targets, among = map(
-            np.concatenate, zip(*self._pieces, strict=True)
+        answers = np.concatenate([codes for codes, _ in self._pieces])
+        found = Judged.concatenate([judged for _, judged in self._pieces])
+        return ScoredRows(
+            list(self._codes),
+            found.predictions,
+            answers,
+            answers >= self._n_known,
+            found.confidences,
+            found.of_targets,
+            learns=False,
+            estimates=estimates(self.model),
+            places=found.places,
         )
-        unseen = answers >= self._n_known
-        labels = list(self._codes)
-        found = predicted, answers, unseen, confidences, of_targets
-        estimates = self.model._fitted().uncertainty is not None
-        return ScoredRows(labels, *found, learns=False, estimates=estimates, places=among)
 
     def shown(self, report: Report) -> dict[int, Any]:
         """Return the rows that a report lists as surely wrong, by their numbers."""

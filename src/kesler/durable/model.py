@@ -27,6 +27,7 @@ from kesler.errors import KeslerError
 
 if TYPE_CHECKING:
     from kesler.learner.explanations import Explanation
+    from kesler.trees.paths import PathAnswer
 
 Result = TypeVar("Result")
 
@@ -380,6 +381,19 @@ class Model:
         """Return the labels of highest score for a row, as those of the estimator."""
         found: list[TopLabel] = self._known().predict_top_one(x, n)
         return found
+
+    def predict_path_one(self, x: Any, **options: Any) -> PathAnswer:
+        """Return the deepest node that is sure enough, as the `predict_path_one` of the estimator.
+
+        Raises
+        ------
+        KeslerError
+            If the estimator has no such answers, a label is no path, nothing has been learnt yet,
+            or the row cannot be scored.
+        """
+        from kesler.online.blocks import path_of_row
+
+        return path_of_row(self._known(), x, **options)
 
     def predict_set_one(self, x: Any, **options: Any) -> list[Any]:
         """Return the classes that a row may be of, as the `predict_set_one` of the estimator."""

@@ -12,8 +12,9 @@ from kesler.evaluation.comparison import Comparison
 from kesler.evaluation.methods import BASELINES, KeslerMethod, Method
 from kesler.evaluation.named import default_methods, named_method
 from kesler.evaluation.results import ProgressiveResult
-from kesler.evaluation.summary import table_of
+from kesler.evaluation.summary import table_of, top_columns
 from kesler.evaluation.tables import Piece, Table, data_frame
+from kesler.metrics import PlaceCounts
 from kesler.progress import progress
 
 
@@ -25,9 +26,12 @@ class ComparisonResult(Mapping[str, ProgressiveResult]):
     ----------
     results : dict of str to ProgressiveResult
         The results in the order of the methods.
+    top : int or None, default None
+        As in :func:`kesler.compare`.
     """
 
     results: dict[str, ProgressiveResult]
+    top: int | None = None
 
     def __getitem__(self, name: str) -> ProgressiveResult:
         return self.results[name]
@@ -39,7 +43,16 @@ class ComparisonResult(Mapping[str, ProgressiveResult]):
         return len(self.results)
 
     def __str__(self) -> str:
-        return table_of(self.results)
+        return table_of(self.results, top_columns(self._place_counts(), self.top))
+
+    def _place_counts(self) -> dict[str, PlaceCounts | None]:
+        """Return how often the class of a row is among the `top`, by the names of the methods."""
+        return {
+            name: None
+            if each.places is None or self.top is None
+            else PlaceCounts.of(each.places, self.top)
+            for name, each in self.results.items()
+        }
 
     def to_frame(self) -> Any:
         """Return a pandas data frame with a row for each method.
@@ -47,7 +60,8 @@ class ComparisonResult(Mapping[str, ProgressiveResult]):
         Returns
         -------
         pandas.DataFrame with the columns method, trials, mistakes, first_seen, error (mistakes
-        divided by trials) and rows_per_second.
+        divided by trials) and rows_per_second; with `top`, also recall_at_K and ndcg_at_K, NaN for
+        methods that score no classes.
 
         Raises
         ------
@@ -63,6 +77,11 @@ class ComparisonResult(Mapping[str, ProgressiveResult]):
             "error": [result.error for result in each],
             "rows_per_second": [result.rows_per_second for result in each],
         }
+        for name in ("recall", "ndcg") if self.top is not None else ():
+            columns[f"{name}_at_{self.top}"] = [
+                float("nan") if counts is None else getattr(counts, name)(self.top)
+                for counts in self._place_counts().values()
+            ]
         return data_frame(columns)
 
 
@@ -75,6 +94,7 @@ def compare(
     classes: Any = None,
     refit: Refit = None,
     n_threads: int | None = None,
+    top: int | None = None,
 ) -> ComparisonResult:
     """Validate several methods progressively on the same rows.
 
@@ -96,6 +116,10 @@ def compare(
     n_threads : int or None, default None
         The maximum number of methods that learn at the same time. None means the number of cores if
         all methods are Kesler's, else 1.
+    top : int of 1 or more, or None, default None
+        A number of classes: the table and the data frame then say how often the class of a row is
+        among so many of highest score, and how near to the first, as `recall_at` and `ndcg_at` of
+        the results do for any number. None leaves this out.
 
     Returns
     -------
@@ -107,8 +131,8 @@ def compare(
     Raises
     ------
     KeslerError
-        If there is no method, two have the same name, a name is unknown, or a method raises an
-        error for the rows.
+        If there is no method, two have the same name, a name is unknown, `top` is no such number,
+        or a method raises an error for the rows.
 
     Examples
     --------
@@ -126,11 +150,11 @@ def compare(
     wrapped = {name: method_of(each, table, classes, refit) for name, each in chosen.items()}
     if n_threads is None and not all(map(_is_own, wrapped.values())):
         n_threads = 1  # methods in Python gain nothing from threads, and may not be made for them
-    comparison = Comparison(wrapped, n_threads, keep_predictions=True)
+    comparison = Comparison(wrapped, n_threads, keep_predictions=True, top=top)
     with progress("comparing", "rows", len(table)) as task:
         for line in comparison.run([Piece(table, 0, len(table))]):
             task.report(line.n_trials)
-    return ComparisonResult(comparison.validated())
+    return ComparisonResult(comparison.validated(), top)
 
 
 def _is_own(method: Method) -> bool:

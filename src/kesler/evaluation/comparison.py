@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import Label
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, require_count
 from kesler.evaluation.methods import KeslerMethod, Method, Outcome
 from kesler.evaluation.results import ProgressiveResult, labelled
 from kesler.evaluation.tables import Piece
-from kesler.learner.events import NO_PROBABILITIES
+from kesler.learner.events import NO_PLACES, NO_PROBABILITIES
+from kesler.metrics import PlaceCounts
 from kesler.online.classifier import OnlineClassifier
 from kesler.readers.stream import Block
 
@@ -256,6 +257,9 @@ class MethodResult:
         Processor time for learning all trials but the first, which loads the compiled code. The
         time of other methods is not included, but methods that run at the same time slow each
         other down through shared memory bandwidth.
+    places : PlaceCounts or None
+        How often the class of a row was among the `top` of highest score; None if this was not
+        asked for, or the method scores no classes.
     """
 
     n_trials: int
@@ -264,6 +268,7 @@ class MethodResult:
     trials: npt.NDArray[np.int64]
     curve: npt.NDArray[np.int64]
     seconds: float
+    places: PlaceCounts | None = None
 
     @property
     def error(self) -> float:
@@ -277,7 +282,7 @@ class MethodResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as a JSON object."""
-        return {
+        found = {
             "trials": self.n_trials,
             "mistakes": self.n_mistakes,
             "first_seen": self.n_first_seen,
@@ -285,6 +290,7 @@ class MethodResult:
             "rows_per_second": self.rows_per_second,
             "curve": {"trials": self.trials.tolist(), "mistakes": self.curve.tolist()},
         }
+        return found if self.places is None else found | {"top": self.places.to_json()}
 
 
 class Comparison:
@@ -299,6 +305,9 @@ class Comparison:
         Results do not depend on it.
     keep_predictions : bool, default False
         Whether to keep the prediction and the target of each trial, for `validated`.
+    top : int of 1 or more, or None, default None
+        Up to which number of classes of highest score `results` say how often that of a row is
+        among them. Larger numbers cost nothing more; None costs nothing.
 
     Attributes
     ----------
@@ -312,7 +321,8 @@ class Comparison:
     Raises
     ------
     KeslerError
-        If there is no learner or no thread; while running, if a learner raises an error.
+        If there is no learner or no thread, or `top` is no such number; while running, if a
+        learner raises an error.
 
     Notes
     -----
@@ -347,7 +357,10 @@ class Comparison:
         n_threads: int | None = None,
         *,
         keep_predictions: bool = False,
+        top: int | None = None,
     ) -> None:
+        if top is not None:
+            require_count("top", top, "the number of classes of each row that count")
         if not methods:
             raise KeslerError("there is no method to compare: give at least one learner")
         if n_threads is not None and n_threads < 1:
@@ -357,7 +370,11 @@ class Comparison:
         self._n_threads = min(len(methods), n_threads or os.cpu_count() or 1)
         self._runs = {
             name: _Run(
-                each if isinstance(each, Method) else method_of_learner(each), keep_predictions
+                each
+                if isinstance(each, Method)
+                else method_of_learner(each, keep_places=top is not None),
+                keep_predictions,
+                top,
             )
             for name, each in methods.items()
         }
@@ -435,8 +452,9 @@ def _n_trials(piece: Batch) -> int:
 class _Run:
     """One method of a comparison, its curve and its times."""
 
-    def __init__(self, method: Method, keep_predictions: bool) -> None:
-        self.method = method
+    def __init__(self, method: Method, keep_predictions: bool, top: int | None) -> None:
+        self.method, self._top = method, top
+        self._places: PlaceCounts | None = None
         self.curve = Curve()
         self._seconds = 0.0
         self._n_first_seen = 0
@@ -450,6 +468,9 @@ class _Run:
         self._seconds += self._processor_time() - start if self.curve.n_trials else 0.0
         self.curve.extend(found.wrong)
         self._n_first_seen += found.n_first_seen
+        if self._top is not None and found.places is not None:
+            counts = PlaceCounts.of(found.places, self._top)
+            self._places = counts if self._places is None else self._places + counts
         if self._kept is not None:
             self._kept.append((found, piece.labels))
 
@@ -470,6 +491,7 @@ class _Run:
             trials=self.curve.trials,
             curve=self.curve.mistakes,
             seconds=self._seconds,
+            places=self._places,
         )
 
     def validated(self) -> ProgressiveResult:
@@ -489,6 +511,7 @@ class _Run:
                 [NO_PROBABILITIES, *(_probabilities(outcome) for outcome, _ in kept)]
             ),
             seconds=self._seconds,
+            places=_places([outcome for outcome, _ in kept]),
             **labelled(_numbers(predicted, codes), _numbers(answers, codes), list(codes)),
         )
 
@@ -503,10 +526,19 @@ def _probabilities(outcome: Outcome) -> npt.NDArray[np.float64]:
     return np.full((len(outcome.wrong), 2), np.nan) if found is None else found
 
 
-def method_of_learner(learner: OnlineClassifier, classes: Any = None) -> Method:
+def _places(outcomes: list[Outcome]) -> npt.NDArray[np.int32] | None:
+    """Return the places of the targets of all trials; None if a method scores no classes."""
+    found = [each.places for each in outcomes if len(each.wrong)]
+    known = [each for each in found if each is not None]
+    return np.concatenate([NO_PLACES, *known]) if len(known) == len(found) else None
+
+
+def method_of_learner(
+    learner: OnlineClassifier, classes: Any = None, *, keep_places: bool = False
+) -> Method:
     """Return the method of an online classifier, which asks for labels if it has a budget."""
     if learner.label_budget is None:
-        return KeslerMethod(learner, classes)
+        return KeslerMethod(learner, classes, keep_places=keep_places)
     from kesler.evaluation.queries import QueriedMethod
 
     return QueriedMethod(learner)

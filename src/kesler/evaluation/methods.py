@@ -17,6 +17,9 @@ from kesler.online.blocks import learn_rows
 from kesler.online.classifier import OnlineClassifier
 from kesler.readers.stream import Block
 
+ONE_CLASS = ("class", "rank")
+"""The kinds of targets that name one class, which has a place among all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -32,12 +35,15 @@ class Outcome:
         Returns the label predicted in each trial, None for no prediction.
     probabilities : float64 array of shape (n_trials, 2) or None
         As in :class:`~kesler.evaluation.results.ProgressiveResult`; None if there are none.
+    places : int32 array of shape (n_trials,) or None
+        As there.
     """
 
     wrong: npt.NDArray[np.bool_]
     n_first_seen: int
     predicted: Callable[[], list[Label | None]]
     probabilities: npt.NDArray[np.float64] | None = None
+    places: npt.NDArray[np.int32] | None = None
 
 
 class Method(ABC):
@@ -67,25 +73,33 @@ class KeslerMethod(Method):
         It learns in place and continues if it is fitted.
     classes : sequence of labels or None, default None
         As in its `partial_fit`.
+    keep_places : bool, default False
+        Whether the places of targets are found for blocks of a reader as well.
     """
 
-    def __init__(self, learner: OnlineClassifier, classes: Any = None) -> None:
+    def __init__(
+        self, learner: OnlineClassifier, classes: Any = None, *, keep_places: bool = False
+    ) -> None:
         self.learner = learner
         self._classes = classes
+        self._has_classes = learner.answer.kind in ONE_CLASS
+        self._keeps_places = keep_places and self._has_classes
 
     def learn(self, piece: Block | Piece) -> Outcome:
         """Run the trials of a piece."""
-        n_known = self.learner.n_known_
+        learner, n_known, found = self.learner, self.learner.n_known_, None
         if isinstance(piece, Block):
-            found = None
-            codes, answers = learn_rows(self.learner, piece.rows, piece.labels, piece.weights)
+            rows = piece.rows, piece.labels, piece.weights
+            trials = learn_rows(learner, *rows, keep_places=self._keeps_places)
+            answers = learner.answer.codes_of(trials, piece.labels, piece.weights)
         else:
-            trials = self.learner._run_trials(
-                piece.X, piece.labels, piece.weights, self._classes, keep_probabilities=True
-            )
-            codes, answers, found = trials.predictions, trials.codes, trials.probabilities
-        wrong = mistakes(codes, answers, n_known)
-        return Outcome(wrong, self.n_known - n_known, lambda: self._labels(codes), found)
+            given = piece.X, piece.labels, piece.weights, self._classes
+            keeping = {"keep_probabilities": True, "keep_places": self._has_classes}
+            trials = learner._run_trials(*given, **keeping)
+            answers, found = trials.codes, trials.probabilities
+        codes, wrong = trials.predictions, mistakes(trials.predictions, answers, n_known)
+        n_new, places = self.n_known - n_known, trials.places if len(trials.places) else None
+        return Outcome(wrong, n_new, lambda: self._labels(codes), found, places)
 
     def _labels(self, codes: npt.NDArray[np.int32]) -> list[Label | None]:
         seen = self.learner.classes_by_code_.tolist() if self.n_known else []

@@ -16,7 +16,7 @@ from kesler.data.labels import Label
 from kesler.errors import KeslerError
 from kesler.evaluation.uncertainty import UncertaintyTrace
 from kesler.learner.classes import label_array
-from kesler.metrics import calibration_error, kendall_tau, log_loss
+from kesler.metrics import PlaceCounts, calibration_error, kendall_tau, log_loss
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import unfitted
 from kesler.online.label_sets import RELEVANT
@@ -215,6 +215,9 @@ class ProgressiveResult:
         What was said of the uncertainty of each row, if the estimator estimates it.
     tree : Tree or None
         The tree of classes of the estimator, if it has one.
+    places : int32 array of shape (n_trials,) or None
+        The place by score of each target among the classes known by then, 1 for the highest score,
+        0 where the class had not been seen; None for methods that score no classes.
 
     Examples
     --------
@@ -237,6 +240,7 @@ class ProgressiveResult:
     no_prediction: Label | None = None
     uncertainty: UncertaintyTrace | None = field(default=None, repr=False, compare=False)
     tree: Tree | None = field(default=None, repr=False, compare=False)
+    places: npt.NDArray[np.int32] | None = field(default=None, repr=False, compare=False)
 
     @property
     def trials(self) -> npt.NDArray[np.int64]:
@@ -257,6 +261,49 @@ class ProgressiveResult:
     def calibration_error(self) -> float:
         """Expected calibration error of the predicted classes over the same rows, in 15 bins."""
         return calibration_error(self.probabilities[:, 0], ~self.wrong)
+
+    def recall_at(self, k: int) -> float:
+        """Return the share of rows whose class is among the k of highest score: top-k accuracy.
+
+        Rows of classes that had not been seen do not count.
+
+        Parameters
+        ----------
+        k : int of 1 or more
+            Number of classes of each row. Larger values have a higher recall.
+
+        Raises
+        ------
+        KeslerError
+            If k is no such number, or the method scores no classes: it is no online classifier of
+            Kesler, or one with a label budget.
+
+        Examples
+        --------
+        >>> from kesler import OnlineClassifier, progressive_validate
+        >>> from kesler.datasets import load_pendigits
+        >>> pens = load_pendigits()
+        >>> result = progressive_validate(OnlineClassifier(), pens.X[:900], pens.y[:900])
+        >>> [round(result.recall_at(k), 3) for k in (1, 3, 5)]
+        [0.943, 0.983, 0.987]
+        """
+        return self._place_counts(k).recall(k)
+
+    def ndcg_at(self, k: int) -> float:
+        """Return the mean normalised discounted cumulative gain of the k classes of highest score.
+
+        It is the mean of 1 / log2(1 + place) over the rows whose class is among these, with 0 for
+        the others; rows, parameters and errors are those of `recall_at`.
+        """
+        return self._place_counts(k).ndcg(k)
+
+    def _place_counts(self, k: int) -> PlaceCounts:
+        if self.places is None:
+            raise KeslerError(
+                "this result has no places of classes, since its method only names one class or "
+                "has a label budget: validate an online classifier of Kesler"
+            )
+        return PlaceCounts.of(self.places, k)
 
     @property
     def wrong(self) -> npt.NDArray[np.bool_]:

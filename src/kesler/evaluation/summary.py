@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from kesler.metrics import PlaceCounts
+
 
 class Counts(Protocol):
     """The interface of results in a summary: ProgressiveResult and MethodResult."""
@@ -53,6 +55,31 @@ def table_of(
         end = f"{100 * result.error:>9.2f}{rate(result.rows_per_second):>14}{best}"
         lines.append(f"  {name:{width}}{counts}{end}")
     return "\n".join(lines)
+
+
+def top_columns(
+    places: Mapping[str, PlaceCounts | None], top: int | None
+) -> dict[str, dict[str, str]]:
+    """Return the columns of the recall and the NDCG of the first classes, none if `top` is None.
+
+    Parameters
+    ----------
+    places : by the names of the methods; None for those that score no classes.
+    top : how many classes of a row count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> top_columns({"multi": PlaceCounts.of(np.array([1, 3]), 3), "last answer again": None}, 3)
+    {'top-3 %': {'multi': '100.00'}, 'NDCG@3': {'multi': '0.750'}}
+    """
+    if top is None:
+        return {}
+    known = {name: each for name, each in places.items() if each is not None}
+    return {
+        f"top-{top} %": {name: f"{100 * each.recall(top):.2f}" for name, each in known.items()},
+        f"NDCG@{top}": {name: f"{each.ndcg(top):.3f}" for name, each in known.items()},
+    }
 
 
 def rate(rows_per_second: float | None) -> str:

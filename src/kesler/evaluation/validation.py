@@ -11,7 +11,7 @@ from kesler.data.inputs import row_weights
 from kesler.errors import KeslerError
 from kesler.evaluation.adapters import Refit, method_of, require_refit
 from kesler.evaluation.comparison import Comparison
-from kesler.evaluation.methods import first_seen, mistakes
+from kesler.evaluation.methods import ONE_CLASS, first_seen, mistakes
 from kesler.evaluation.results import (
     CostResult,
     MultilabelResult,
@@ -228,7 +228,8 @@ def validate_online(
     run = Run.of(estimator, X, y, sample_weight, classes)
     n_known = estimator.n_known_
     start = time.perf_counter()
-    keeping = {"keep_probabilities": True, "keep_traces": True}
+    has_places = estimator.answer.kind in ONE_CLASS
+    keeping = {"keep_probabilities": True, "keep_traces": True, "keep_places": has_places}
     trials = estimator._run_trials(X, y, sample_weight, classes, **keeping)
     seconds = time.perf_counter() - start
     predicted, answers = trials.predictions, trials.codes
@@ -248,6 +249,7 @@ def validate_online(
         "run": run,
         "uncertainty": trace_of(trials),
         "tree": estimator.tree_ if seen else None,
+        "places": trials.places if has_places else None,
         **labelled(predicted, answers, seen),
         **priced,
     }

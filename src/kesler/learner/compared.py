@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from kesler.data.labels import Label, TopLabel, top_labels
 from kesler.data.rows import Rows
-from kesler.learner.events import Event, encoded_targets_of, task_of
+from kesler.learner.events import NO_PLACES, Event, encoded_targets_of, task_of
 from kesler.learner.observing import Learnt
 from kesler.learner.targets import Answers
-from kesler.learner.uncertainty import Assessment
+from kesler.learner.uncertainty import Assessment, Judged
 
 Codes = npt.NDArray[np.int32]
 Doubles = npt.NDArray[np.float64]
@@ -36,7 +36,7 @@ def learn_in_parts(
     ----------
     learner : a learner that has candidates; its lock must be held.
     rows, labels, weights, answers : as for its method `learn`.
-    results : scores, probabilities and, if uncertainty is learnt, traces.
+    results : scores, probabilities and, as for `learn_observed`, traces and places.
 
     Raises
     ------
@@ -129,6 +129,7 @@ def _learn(
     scores: Scores,
     probabilities: Doubles,
     traces: Doubles | None = None,
+    places: Codes = NO_PLACES,
 ) -> Learnt:
     codes, blocks = learner._encode(learner._admitted_with(rows, labels), labels)
     encoded = encoded_targets_of(answers(codes), weights, learner._class_capacity)
@@ -137,15 +138,24 @@ def _learn(
         write_scores(said, scores[part])
         if not learner.has_sets:
             _tell_classes(said, probabilities[part])
-        if traces is None:
-            continue
-        if learner.has_sets:
-            n_rows = part.stop - part.start
-            learner.uncertainty.observe_labels_compared(said, n_rows, traces[part])
-        else:
-            learner.uncertainty.observe_compared(n_known, said, codes[part], traces[part])
-            n_known = learner.n_known
+        if traces is not None and learner.uncertainty is not None and learner.observes:
+            _observe(learner.uncertainty, n_known, said, codes, part, traces[part])
+        if len(places):
+            from kesler.learner.places import places_among_candidates
+
+            places[part] = places_among_candidates(said, codes[part])
+        n_known = learner.n_known
     return task.arrays.predictions, codes
+
+
+def _observe(
+    uncertainty: Any, n_known: int, said: Any, codes: Codes, part: slice, traces: Doubles
+) -> None:
+    """Let estimates learn from what was said of a part of the rows."""
+    if uncertainty.answer == "sets":
+        uncertainty.observe_labels_compared(said, part.stop - part.start, traces)
+    else:
+        uncertainty.observe_compared(n_known, said, codes[part], traces)
 
 
 def _tell_classes(said: Any, found: Doubles) -> None:
@@ -173,6 +183,43 @@ def assess(learner: Any, rows: Rows | Event) -> Assessment:
             write_probabilities(said, chances[part, 2:])
             learner.uncertainty.tell_compared(n_known, said, told[part])
     return Assessment(task.arrays.predictions, chances, told[:, 0].copy(), told[:, 1].copy())
+
+
+def judge(learner: Any, rows: Rows, codes: Codes) -> Iterator[Judged]:
+    """Yield what a learner says of rows that have candidates, and of their classes.
+
+    codes : the number of the class of each row, at least that of known classes for a new one.
+    """
+    from kesler.learner.places import places_among_candidates
+
+    with learner.lock:
+        n_known, task = learner.n_known, learner._scoring_task(rows)
+        for part, said in learner.comparing.predict(learner, task):
+            targets = codes[part]
+            confidences = said.arrays.probabilities[: len(targets), 0].copy()
+            if learner.uncertainty is not None:
+                told = np.empty((len(targets), 2))
+                learner.uncertainty.tell_compared(n_known, said, told)
+                confidences = told[:, 1].copy()
+            yield Judged(
+                task.arrays.predictions[part].copy(),
+                confidences,
+                _of_targets(said, targets),
+                places_among_candidates(said, targets).astype(np.int32),
+            )
+
+
+def _of_targets(said: Any, codes: Codes) -> Doubles:
+    """Return the probability of the class of each row, as `write_probabilities` does; else NaN."""
+    n_rows, compared = len(codes), said.arrays
+    counts, known = compared.counts[:n_rows], compared.known[:n_rows]
+    chances = compared.probabilities[:n_rows, 2:]
+    is_candidate = np.arange(chances.shape[1]) < counts[:, None]
+    is_own = is_candidate & (compared.classes[:n_rows] == codes[:, None])
+    left = np.maximum(0.0, 1.0 - np.where(is_candidate, chances, 0.0).sum(axis=1))
+    others = left / np.maximum(1, known - counts)
+    own = np.where(is_own, chances, 0.0).sum(axis=1)
+    return np.where(codes < known, np.where(is_own.any(axis=1), own, others), np.nan)
 
 
 def top_candidates(learner: Any, rows: Rows | Event, n: int) -> list[list[TopLabel]] | None:

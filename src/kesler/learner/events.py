@@ -18,6 +18,7 @@ from kesler.state.records import TARGET_SHAPE
 
 NO_SCORES = np.empty((0, 0), dtype=np.float32)
 NO_PROBABILITIES = np.empty((0, 2))
+NO_PLACES = np.empty(0, dtype=np.int32)
 NONE_AGAIN = np.empty(0, dtype=np.bool_)
 
 # Mappings whose entries Python's C functions can read.

@@ -13,7 +13,7 @@ from kesler.data.labels import Label
 from kesler.data.rows import Rows
 from kesler.interrupts import Postponed
 from kesler.learner.classes import ClassTable
-from kesler.learner.events import NO_PROBABILITIES, NO_SCORES, Counted, Event
+from kesler.learner.events import NO_PLACES, NO_PROBABILITIES, NO_SCORES, Counted, Event
 from kesler.learner.targets import Answers, Kind
 from kesler.learner.uncertainty import NO_TRACES, Assessment, Doubles, Uncertainty
 from kesler.state.fields import Arrays
@@ -110,6 +110,7 @@ class Observing(Counted):
         scores: Scores = NO_SCORES,
         probabilities: Doubles = NO_PROBABILITIES,
         traces: Doubles = NO_TRACES,
+        places: Codes = NO_PLACES,
     ) -> Learnt:
         """Run trials as `learn` does; estimates of uncertainty and ranks learn from them.
 
@@ -117,8 +118,10 @@ class Observing(Counted):
         ----------
         rows, labels, weights, answers, scores, probabilities : as for `learn`.
         traces : array of shape (n_rows, n_traced) or (0, 0) that receives what is said of each row.
+        places : array of shape (n_rows,) or (0,) that receives the place of each target among the
+            known classes, 0 where it was not known; for single classes and ranks.
         """
-        learning = rows, labels, weights, answers, scores, probabilities, traces
+        learning = rows, labels, weights, answers, scores, probabilities, traces, places
         if self.ranks is None:
             return self.observe(*learning)
         with self.lock, Postponed():  # otherwise some ranks would have learnt a row, others not
@@ -133,40 +136,70 @@ class Observing(Counted):
         scores: Scores,
         probabilities: Doubles,
         traces: Doubles,
+        places: Codes,
     ) -> Learnt:
         """Run trials as `learn_observed` does, without those of ranks."""
         own = self.uncertainty if self.observes else None
         learning = weights, answers, scores, probabilities
-        if own is None:
+        if own is None and not len(places):
             return self.learn(rows, labels, *learning)
         with self.lock, Postponed():
             if self._is_to_compare(labels):
-                return self._learn_in_parts(rows, labels, *learning, traces)
-            n_known, n_classes, n_rows = self.n_known, self.classes.count_with(labels), len(rows)
-            n_members, first = own.n_members, 0 if self.answer == "sets" else 2
-            stack = np.empty((n_members, n_rows, n_classes), dtype=np.float32)
-            stack.fill(np.nan)
-            found, inputs = np.empty((n_rows, first + n_classes)), own.inputs_of(rows)
-            n_before = self.n_trials
-            given = rows, labels, weights, answers, found
-            predictions, codes = self._learn_scored(stack, scores, *given)
-            n = self.n_trials - n_before  # fewer than all if a user-defined function failed
-            if len(probabilities):
-                probabilities[:] = found[:, : probabilities.shape[1]]
-            if self.answer == "sets":
-                own.observe_labels(n_known, found, answers(codes).first(n), traces)
+                return self._learn_in_parts(rows, labels, *learning, traces, places)
+            n_known = self.n_known
+            if len(places) and not len(scores):
+                scores = np.empty((len(rows), self.classes.count_with(labels)), dtype=np.float32)
+                learning = weights, answers, scores, probabilities
+            if own is None:
+                predictions, codes = self.learn(rows, labels, *learning)
             else:
-                learnt = found, predictions[:n], codes[:n]
-                own.observe(n_known, stack, *learnt, inputs, traces)
-            if self.answer == "rank":
-                order = np.array(self.classes.order, dtype=np.int64)
-                own.observe_ranks(n_known, *learnt, order, traces)
-            self._require_finite_steps()
+                predictions, codes = self._learn_estimated(own, rows, labels, *learning, traces)
+            if len(places):
+                from kesler.learner.places import places_of_targets
+
+                places[:] = places_of_targets(scores, codes, n_known)
         return predictions, codes
 
-    def most_observed(self, labels: Sequence[Label]) -> int | None:
-        """Return how many rows with these labels are observed at once; None for any number."""
-        if self.uncertainty is None:
+    def _learn_estimated(
+        self,
+        own: Uncertainty,
+        rows: Rows | Event,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None,
+        answers: Callable[[Codes], Answers],
+        scores: Scores,
+        probabilities: Doubles,
+        traces: Doubles,
+    ) -> Learnt:
+        """Run trials as `learn_observed` does, of rows that are compared with all classes."""
+        n_known, n_classes, n_rows = self.n_known, self.classes.count_with(labels), len(rows)
+        n_members, first = own.n_members, 0 if self.answer == "sets" else 2
+        stack = np.empty((n_members, n_rows, n_classes), dtype=np.float32)
+        stack.fill(np.nan)
+        found, inputs = np.empty((n_rows, first + n_classes)), own.inputs_of(rows)
+        n_before = self.n_trials
+        given = rows, labels, weights, answers, found
+        predictions, codes = self._learn_scored(stack, scores, *given)
+        n = self.n_trials - n_before  # fewer than all if a user-defined function failed
+        if len(probabilities):
+            probabilities[:] = found[:, : probabilities.shape[1]]
+        if self.answer == "sets":
+            own.observe_labels(n_known, found, answers(codes).first(n), traces)
+        else:
+            learnt = found, predictions[:n], codes[:n]
+            own.observe(n_known, stack, *learnt, inputs, traces)
+        if self.answer == "rank":
+            order = np.array(self.classes.order, dtype=np.int64)
+            own.observe_ranks(n_known, *learnt, order, traces)
+        self._require_finite_steps()
+        return predictions, codes
+
+    def most_observed(self, labels: Sequence[Label], *, placed: bool = False) -> int | None:
+        """Return how many rows with these labels are observed at once; None for any number.
+
+        placed : whether the places of targets are asked for.
+        """
+        if self.uncertainty is None and not placed:
             return None
         n_classes = self.classes.count_with(labels)
         if self.candidates is not None:

@@ -141,6 +141,31 @@ class Assessment:
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """What was said of rows whose classes are known, a few numbers for each row.
+
+    Parameters
+    ----------
+    predictions : int32 array of shape (n_rows,), the predicted classes.
+    confidences : array of shape (n_rows,), the probability that the prediction is right, or without
+        estimates of uncertainty that of the predicted class.
+    of_targets : array of shape (n_rows,), the probability of the class of the row, NaN if unknown.
+    places : int32 array of shape (n_rows,), the place of this class by score, 0 if unknown.
+    """
+
+    predictions: npt.NDArray[np.int32]
+    confidences: Doubles
+    of_targets: Doubles
+    places: npt.NDArray[np.int32]
+
+    @staticmethod
+    def concatenate(pieces: list[Judged]) -> Judged:
+        """Concatenate what was said of parts of the rows."""
+        names = ("predictions", "confidences", "of_targets", "places")
+        return Judged(*(np.concatenate([getattr(each, n) for each in pieces]) for n in names))
+
+
+@dataclass(frozen=True, slots=True)
 class SetRequest:
     """Which prediction sets are asked for.
 

@@ -18,7 +18,7 @@ from kesler.interrupts import Postponed, pieces_of
 from kesler.learner.classes import ClassTable
 from kesler.learner.combinations import require_epochs
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
-from kesler.learner.events import NO_PROBABILITIES, NO_SCORES, Event
+from kesler.learner.events import NO_PLACES, NO_PROBABILITIES, NO_SCORES, Event
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers, Targets
@@ -901,6 +901,7 @@ or sparse row
         keep_scores: bool = False,
         keep_probabilities: bool = False,
         keep_traces: bool = False,
+        keep_places: bool = False,
     ) -> Trials:
         """Learn from rows and return the results of their trials. Rows of weight 0 are skipped."""
         with training.names_of_learnt_rows(self):
@@ -910,6 +911,7 @@ or sparse row
                     keep_scores=keep_scores,
                     keep_probabilities=keep_probabilities,
                     keep_traces=keep_traces,
+                    keep_places=keep_places,
                 )
                 for block in self._blocks(X, y, sample_weight, classes)
             ]
@@ -926,12 +928,9 @@ or sparse row
         rows: Rows,
         targets: Targets,
         weights: npt.NDArray[np.float64] | None = None,
-        *,
-        keep_scores: bool = False,
-        keep_probabilities: bool = False,
-        keep_traces: bool = False,
+        **keep: bool,
     ) -> Trials:
-        """Learn from rows whose values are finite.
+        """Learn from rows whose values are finite; `keep` is as for `_learn_rows`.
 
         Raises
         ------
@@ -945,11 +944,6 @@ or sparse row
         if weights is not None and not weights.all():
             stored = np.flatnonzero(weights > 0)
             targets, rows, weights = targets.take(stored), rows.take(stored), weights[stored]
-        keep = {
-            "keep_scores": keep_scores,
-            "keep_probabilities": keep_probabilities,
-            "keep_traces": keep_traces,
-        }
         if learner.memory is not None:
             from kesler.online import limiting
 
@@ -962,9 +956,10 @@ or sparse row
         targets: Targets,
         weights: npt.NDArray[np.float64] | None,
         *,
-        keep_scores: bool,
-        keep_probabilities: bool,
-        keep_traces: bool,
+        keep_scores: bool = False,
+        keep_probabilities: bool = False,
+        keep_traces: bool = False,
+        keep_places: bool = False,
     ) -> Trials:
         """Learn from rows of weights above 0, for which there is a learner."""
         reader, learner, n_rows = self._input, self._prepared(dense=rows.dense), len(rows)
@@ -976,25 +971,26 @@ or sparse row
             scores = np.full((n_rows, n_classes), np.nan, dtype=np.float32)
         probabilities = np.empty((n_rows, 2)) if keep_probabilities else NO_PROBABILITIES
         traces = learner.untraced(n_rows) if keep_traces else NO_TRACES
+        places = np.zeros(n_rows, dtype=np.int32) if keep_places else NO_PLACES
         width = rows.n_features, rows.n_sub_experts
         learner.expect(targets.distinct, *width)
         learnt = []
-        for piece in pieces_of(n_rows, learner.most_observed(names)):
+        for piece in pieces_of(n_rows, learner.most_observed(names, placed=keep_places)):
             is_whole = piece == slice(0, n_rows)
             block, some = (rows, targets) if is_whole else training.part_of(rows, targets, piece)
             given = None if weights is None else weights[piece]
             with Postponed():
                 if rows.dense and reader.width is None:
                     reader.width = rows.n_features
-                results = scores[piece], probabilities[piece], traces[piece]
+                results = scores[piece], probabilities[piece], traces[piece], places[piece]
                 found = some.names, given, some.answers, *results
                 learnt.append(learner.learn_observed(block, *found))
         with learner.lock:
             learner.reserve(0, *width)
         if len(learnt) == 1:
-            return Trials(*learnt[0], scores, probabilities, traces)
+            return Trials(*learnt[0], scores, probabilities, traces, places)
         predictions, codes = map(np.concatenate, zip(*learnt, strict=True))
-        return Trials(predictions, codes, scores, probabilities, traces)
+        return Trials(predictions, codes, scores, probabilities, traces, places)
 
     def _trial(self, x: Any, y: Any, *, keep_scores: bool) -> tuple[int, npt.NDArray[np.float32]]:
         """Learn from one row; return the code of the best class, and scores if `keep_scores`."""

@@ -20,7 +20,7 @@ from kesler.data import inputs
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
 from kesler.learner.combinations import require_half_life
-from kesler.learner.events import NO_PROBABILITIES
+from kesler.learner.events import NO_PLACES, NO_PROBABILITIES
 from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import NO_TRACES
 from kesler.online.answers import Scores
@@ -373,6 +373,10 @@ class Trials:
         What was said of the uncertainty of each row before the target was used; see
         :mod:`kesler.compiled.trial.uncertainty`. Filled only with ``keep_traces=True`` and if
         uncertainty is estimated.
+    places : int32 array of shape (n_rows,) or (0,)
+        The place of each target among the classes by score before the target was used, 1 for the
+        highest score, 0 where it was not known; filled only with ``keep_places=True``, for
+        targets of one class.
     """
 
     predictions: npt.NDArray[np.int32]
@@ -380,6 +384,7 @@ class Trials:
     scores: npt.NDArray[np.float32]
     probabilities: npt.NDArray[np.float64]
     traces: npt.NDArray[np.float64]
+    places: npt.NDArray[np.int32]
 
     def warn_if_sorted(self, answer: Kind) -> None:
         """Warn if each of several classes comes in one run, with 20 rows of a class on average."""
@@ -407,4 +412,5 @@ class Trials:
             np.concatenate([np.empty((0, n_classes), dtype=np.float32), *scores]),
             np.concatenate([NO_PROBABILITIES, *(each.probabilities for each in pieces)]),
             np.concatenate([each.traces for each in pieces]) if pieces else NO_TRACES,
+            np.concatenate([NO_PLACES, *(each.places for each in pieces)]),
         )

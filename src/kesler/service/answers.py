@@ -10,6 +10,7 @@ import numpy as np
 from kesler.data.labels import NEW, plain
 from kesler.errors import KeslerError
 from kesler.service.bodies import MOST_FEATURES, PredictRequest
+from kesler.service.refusals import NOT_VALID, Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +25,27 @@ class Wanted:
         The number of the most probable classes whose probabilities are given.
     explain : int, default 0
         The number of features of the explanation, 0 for none.
+    separator : str or None, default None
+        What separates the names of classes that are paths; None for no answer by paths.
+    min_confidence : float, default 0.9
+        The least probability of the node that is such an answer.
     """
 
     coverage: float | None = None
     probabilities: int = 0
     explain: int = 0
+    separator: str | None = None
+    min_confidence: float = 0.9
 
     @classmethod
     def of(cls, body: PredictRequest) -> Wanted:
         """Return what a request asks for."""
         n_classes = MOST_FEATURES if body.probabilities is True else int(body.probabilities)
-        return cls(body.coverage, n_classes, body.explain)
+        least = body.min_confidence
+        if least is not None and body.separator is None:
+            raise Refusal(NOT_VALID, "min_confidence is that of path: send separator beside it")
+        given = body.coverage, n_classes, body.explain, body.separator
+        return cls(*given) if least is None else cls(*given, least)
 
 
 def answer_of(estimator: Any, row: Any, wanted: Wanted) -> dict[str, Any]:
@@ -72,18 +83,27 @@ def answer_of(estimator: Any, row: Any, wanted: Wanted) -> dict[str, Any]:
         if wanted.probabilities:
             answer["probabilities"] = [
                 {"label": label, "probability": p}
-                for label, p in ranked(estimator, row)[: wanted.probabilities]
+                for label, p in ranked(estimator, row, wanted.probabilities)
             ]
         if wanted.explain:
             answer["explanation"] = estimator.explain_one(row, n=wanted.explain).to_dict()
+        if wanted.separator is not None:
+            answer["path"] = _path(estimator, row, wanted)
     return answer
 
 
-def ranked(estimator: Any, row: Any) -> list[tuple[Any, float]]:
-    """Return the known classes with their probabilities, the most probable first."""
-    found = estimator.predict_proba_one(row)
-    pairs = [(jsonable(label), float(p)) for label, p in found.items()]
-    return sorted(pairs, key=lambda pair: -pair[1])
+def _path(estimator: Any, row: Any, wanted: Wanted) -> dict[str, Any]:
+    from kesler.online.blocks import path_of_row
+
+    least, separator = wanted.min_confidence, wanted.separator
+    found = path_of_row(estimator, row, min_confidence=least, separator=separator)
+    return {"path": found.path, "probability": found.probability, "nodes": found.to_list()}
+
+
+def ranked(estimator: Any, row: Any, n: int) -> list[tuple[Any, float]]:
+    """Return the n known classes of highest score with their probabilities, the highest first."""
+    found = estimator.predict_top_one(row, n)
+    return [(jsonable(label), probability) for label, _, probability in found]
 
 
 def _confidence(estimator: Any, row: Any) -> float | None:

@@ -23,6 +23,7 @@ from kesler.service.exports import Kept, as_csv, as_json_lines
 from kesler.service.filing import filed, import_report
 from kesler.service.import_options import FILES, OPTIONS, ImportOptions
 from kesler.service.limits import body_of, lines_of
+from kesler.service.names import labels_of, names_of, shown_name
 from kesler.service.refusals import BAD_REQUEST, FAILED, FORBIDDEN, NOT_VALID, TOO_LARGE, Refusal
 from kesler.service.registry import ModelRegistry
 from kesler.service.rows_in import Taught
@@ -36,6 +37,7 @@ _FAILED = "the server failed, and its log says why: the rows after the last answ
 LINES = "application/x-ndjson"
 ROWS_AT_ONCE = 500
 MOST_NUMBERS = 1_000_000  # probabilities and features of the answers to a request
+MOST_CLASSES = 1000  # of an answer
 MOST_PENDING = 32 << 20  # bytes of a stream that its client has not read yet
 
 
@@ -219,6 +221,25 @@ def require_scope(who: Token, name: str) -> None:
 async def figures(call: Call) -> Response:
     """Return the figures of a model."""
     return Json(await call.thread(call.served.figures))
+
+
+async def classes(call: Call) -> Response:
+    """Return classes, all or those whose names contain a text."""
+    query = call.query(limit="100", start="0", q="")
+    limit = rows_in.whole(query["limit"], "limit", 1, MOST_CLASSES)
+    start = rows_in.whole(query["start"], "start", 0, 1 << 31)
+    return Json(await call.thread(_classes, call.served.estimator, query["q"], start, limit))
+
+
+def _classes(estimator: Any, q: str, start: int, limit: int) -> dict[str, Any]:
+    labels = labels_of(estimator)
+    if not q:
+        listed = labels[start : start + limit]
+    else:
+        found = names_of(tuple(labels)).containing(q)
+        listed = [labels[i] for i in found[start : start + limit]]
+    named = [{"label": jsonable(each), "name": shown_name(each)} for each in listed]
+    return {"classes": named, "n_found": len(found) if q else len(labels)}
 
 
 async def delete(call: Call) -> Response:
@@ -518,6 +539,10 @@ ENDPOINTS = (
              bodies.CreateRequest),
     Endpoint("figures", "GET", MODEL, "read", "The sizes and mistakes of a model.", figures,
              (bodies.Figures,)),
+    Endpoint("classes", "GET", f"{MODEL}/classes", "read", "The classes of a model.", classes,
+             (bodies.Classes,), query={
+                 "limit": (int, "the most classes"), "start": (int, "the first one"),
+                 "q": (str, "a text that their names contain; those that begin with it first")}),
     Endpoint("delete", "DELETE", MODEL, "admin", "Delete a model for good.", delete,
              (bodies.Deleted,)),
     Endpoint("predict", "POST", f"{MODEL}/predict", "read", "Predict rows.", predict,

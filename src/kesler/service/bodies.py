@@ -83,6 +83,20 @@ class PredictRequest(Request):
     explain: Annotated[
         int, Meta(ge=0, le=MOST_FEATURES, description="the number of features of an explanation")
     ] = 0
+    separator: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS)] | None,
+        Meta(
+            description="of classes that are paths, such as taxa, what separates their names, such "
+            "as ;: adds path"
+        ),
+    ] = None
+    min_confidence: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(
+            description="beside separator, the least probability of the node that path names: 0.9 "
+            "if none is given"
+        ),
+    ] = None
 
 
 class TaughtRow(Request):
@@ -170,9 +184,26 @@ class Figures(Struct):
     name: str
     rows: Annotated[Count, Meta(description="rows learnt")]
     mistakes: Annotated[Count, Meta(description="rows predicted wrong before they were learnt")]
-    classes: list[str]
+    n_classes: Annotated[Count, Meta(description="classes seen")]
+    classes: Annotated[
+        list[str], Meta(description="those of most rows, at most 100; /classes has all")
+    ]
     waiting: Annotated[Count, Meta(description="rows that wait for an answer")]
     n_writes_waiting: Annotated[Count, Meta(description="changes that wait to be written")]
+
+
+class Class(Struct):
+    """A class that a model has seen."""
+
+    label: Label
+    name: Annotated[str, Meta(description="as pages show it: control characters are escapes")]
+
+
+class Classes(Struct):
+    """Classes in the order in which they were seen."""
+
+    classes: list[Class]
+    n_found: Annotated[Count, Meta(description="how many there are, those listed and the others")]
 
 
 class Models(Struct):
@@ -194,6 +225,24 @@ class Probability(Struct):
     probability: float
 
 
+class Node(Struct):
+    """A node on the most probable path of classes that are paths."""
+
+    path: str
+    probability: Annotated[float, Meta(description="that the path of the row leads through it")]
+    new: Annotated[
+        float | None, Meta(description="the probability that this path has not been seen yet")
+    ]
+
+
+class Path(Struct):
+    """The deepest node that is sure enough, where classes are paths."""
+
+    path: Annotated[str, Meta(description="the names of its ranks; empty if none is sure enough")]
+    probability: float
+    nodes: Annotated[list[Node], Meta(description="all nodes of the most probable path")]
+
+
 class Prediction(Struct):
     """What a model says of a row."""
 
@@ -203,6 +252,7 @@ class Prediction(Struct):
     may_be_new: bool | UnsetType = UNSET
     probabilities: list[Probability] | UnsetType = UNSET
     explanation: dict[str, Any] | UnsetType = UNSET
+    path: Path | UnsetType = UNSET
 
 
 class Predictions(Struct):

@@ -68,7 +68,8 @@ class Client:
     def predict(self, row: Any, **wanted: Any) -> Any:
         """Return what the model says of a row: a dictionary with "label" and "confidence".
 
-        wanted : coverage, probabilities, explain; as the server describes them at /api.
+        wanted : coverage, probabilities, explain, separator and min_confidence, as the server
+        describes them at /api.
         """
         return self._send("POST", f"{self._path}/predict", {"row": row, **wanted})
 

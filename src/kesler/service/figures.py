@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from kesler.evaluation.reports import charts
 from kesler.evaluation.reports.label_sets import MEASURES_AT, LabelReport
 from kesler.evaluation.reports.report import Report
 from kesler.evaluation.reports.text import number
+from kesler.service.names import shown_name
 from kesler.service.served import Served
 from kesler.service.validation import Validated
-from kesler.service.views import counted, percent, shown_name, shown_time
+from kesler.service.views import count_line, counted, percent, shown_time
 
+CLASSES_OF_PAGE = 50
 MOST_CONFUSIONS = 15
 MOST_OF_CLASS = 3
 MAKING = "The figures are being computed: show this page again in a few seconds."
@@ -25,28 +28,55 @@ OF_LABELS = (
 )
 
 
-def classes_of(served: Served) -> dict[str, Any]:
-    """Return what is known of each class, and sentences about all."""
+def classes_of(served: Served, q: str, start: int) -> dict[str, Any]:
+    """Return what is known of the classes of a page, and sentences about all.
+
+    Parameters
+    ----------
+    served : Served
+    q : str
+        A text that the names of the classes contain.
+    start : int
+        The first class of the page, of those of most rows first.
+    """
     found, is_current = served.validation.last()
-    shown = {"classes": [], "summary": "", "state": _state_of(found, is_current=is_current)}
+    state = _state_of(found, is_current=is_current)
+    shown = {"shown": [], "summary": "", "state": state, "q": q, "older": "", "newer": ""}
     if found is None or found.report is None:
         return shown
+    every = [each for each in _classes_in(found.report) if each.rows]
+    wanted = q.casefold()
+    some = [each for each in every if not q or wanted in shown_name(each.label).casefold()]
+    start = min(start, max(0, len(some) - 1)) // CLASSES_OF_PAGE * CLASSES_OF_PAGE
+    listed = some[start : start + CLASSES_OF_PAGE]
     wrong = _confused_with(found.report)
-    classes = [
-        {
-            "label": shown_name(each.label),
-            "rows": f"{each.rows:,}",
-            "error": percent(1 - each.recall),
-            "arrival": _arrival(each.first, found.times),
-            "confusions": wrong.get(shown_name(each.label), [])[:MOST_OF_CLASS],
-        }
-        for each in _classes_in(found.report)
-        if each.rows
-    ]
     what = OF_LABELS if isinstance(found.report, LabelReport) else OF_CLASSES
-    n = counted(len(classes), "class").replace("classs", "classes")
-    summary = f"{n}, {counted(found.report.n_rows, 'row')}. {what}"
-    return shown | {"classes": classes, "summary": summary}
+    n = counted(len(every), "class").replace("classs", "classes")
+    return shown | {
+        "shown": [_class_of(each, wrong, found.times) for each in listed],
+        "summary": f"{n}, {counted(found.report.n_rows, 'row')}. {what}",
+        "count": count_line("Classes", len(some), start, len(listed), q),
+        "newer": _link(served, q, start - CLASSES_OF_PAGE) if start else "",
+        "older": _link(served, q, start + len(listed)) if start + len(listed) < len(some) else "",
+    }
+
+
+def _link(served: Served, q: str, start: int) -> str:
+    return f"/models/{served.name}/classes?{urlencode({'q': q, 'start': start})}"
+
+
+def _class_of(
+    each: Any, wrong: dict[str, list[tuple[str, int]]], times: list[float]
+) -> dict[str, Any]:
+    """Return what is shown of a class, given its figures."""
+    name = shown_name(each.label)
+    return {
+        "label": name,
+        "rows": f"{each.rows:,}",
+        "error": percent(1 - each.recall),
+        "arrival": _arrival(each.first, times),
+        "confusions": wrong.get(name, [])[:MOST_OF_CLASS],
+    }
 
 
 def error_of(served: Served) -> dict[str, Any]:

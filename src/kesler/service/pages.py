@@ -16,6 +16,7 @@ from kesler.service import rows_in, views
 from kesler.service.api import Call, done, forgotten, imported
 from kesler.service.import_options import OPTIONS, ImportOptions
 from kesler.service.limits import body_of
+from kesler.service.names import frequent, labels_of, names_of, shown_name
 from kesler.service.refusals import FORBIDDEN, NOT_VALID, Refusal, refusal_of
 from kesler.service.rows_in import Taught
 from kesler.service.uploads import File
@@ -103,7 +104,7 @@ async def _answer(call: Call, form: Mapping[str, str]) -> str:
     (outcome,) = await done(served.learn([row], call.who.name))
     if isinstance(outcome, Refusal):
         raise outcome
-    return f"Filed as {views.shown_name(label)}."
+    return f"Filed as {shown_name(label)}."
 
 
 async def _undo(call: Call, form: Mapping[str, str]) -> str:
@@ -140,27 +141,26 @@ async def _relabel(call: Call, form: Mapping[str, str]) -> str:
     served, id = call.served, rows_in.named(form.get("id"), "id")
     label = _known(call, form.get("answer"))
     await done(served.change(lambda: served.relabel(id, label, call.who.name)))
-    return f"Corrected to {views.shown_name(label)}."
+    return f"Corrected to {shown_name(label)}."
 
 
 async def _rename(call: Call, form: Mapping[str, str]) -> str:
     served, old = call.served, _known(call, form.get("old"))
     new = rows_in.label(form.get("new"), "the new name")
     await done(served.change(lambda: served.rename(old, new, call.who.name)))
-    return f"Renamed {views.shown_name(old)} to {views.shown_name(new)}."
+    return f"Renamed {shown_name(old)} to {shown_name(new)}."
 
 
 async def _merge(call: Call, form: Mapping[str, str]) -> str:
     served = call.served
     source, target = (_known(call, form.get(name)) for name in ("source", "target"))
     await done(served.change(lambda: served.merge(source, target, call.who.name)))
-    return f"Merged {views.shown_name(source)} into {views.shown_name(target)}."
+    return f"Merged {shown_name(source)} into {shown_name(target)}."
 
 
 def _known(call: Call, text: Any) -> Any:
     """Return the class that is shown or written like this, or that of a new name."""
-    labels = views.labels_of(call.served.estimator)
-    named = {str(each): each for each in labels} | {views.shown_name(each): each for each in labels}
+    named = names_of(tuple(labels_of(call.served.estimator))).labels
     name = text.strip() if isinstance(text, str) else ""
     return named[name] if name in named else rows_in.label(text, "the class")
 
@@ -267,12 +267,19 @@ def _inbox(call: Call, query: Mapping[str, str]) -> Shown:
         "q": q,
         "order": order,
         "items": items,
-        "count": views.count_line(n_found, start, len(items), q),
-        "classes": [views.shown_name(each) for each in views.labels_of(served.estimator)],
+        "count": views.count_line("Items", n_found, start, len(items), q),
+        **_listed(served.estimator),
         "last": views.last_answer(served, call.who.name),
         "older": link(start + views.PAGE) if start + views.PAGE < n_found else "",
         "newer": link(max(0, start - views.PAGE)) if start else "",
     }
+
+
+def _listed(estimator: Any) -> dict[str, Any]:
+    """Return the classes that a page lists as suggestions, and how many others there are."""
+    listed = frequent(estimator)
+    n_others = len(labels_of(estimator)) - len(listed)
+    return {"classes": [shown_name(each) for each in listed], "n_others": n_others}
 
 
 def _number(text: str | None) -> int:
@@ -282,7 +289,8 @@ def _number(text: str | None) -> int:
 def _classes(call: Call, query: Mapping[str, str]) -> Shown:
     from kesler.service import figures
 
-    return "classes", figures.classes_of(call.served)
+    found = figures.classes_of(call.served, query.get("q", "").strip(), _number(query.get("start")))
+    return "classes", found | _listed(call.served.estimator)
 
 
 def _history(call: Call, query: Mapping[str, str]) -> Shown:
@@ -291,7 +299,7 @@ def _history(call: Call, query: Mapping[str, str]) -> Shown:
     rest = f"/models/{served.name}/history?before={events[-1].number}" if events else ""
     return "history", {
         "events": [views.event_of(served, each) for each in events],
-        "classes": [views.shown_name(each) for each in views.labels_of(served.estimator)],
+        **_listed(served.estimator),
         "older": rest if len(events) == limit else "",
     }
 

@@ -13,6 +13,7 @@ from uuid import uuid4
 from kesler.errors import KeslerError
 from kesler.service.answers import Wanted, answer_of
 from kesler.service.items import Item, Items
+from kesler.service.names import frequent
 from kesler.service.refusals import CONFLICT, NOT_FOUND, UNAVAILABLE, Refusal, refusal_of
 from kesler.service.rows_in import Taught
 from kesler.service.validation import Validation
@@ -87,7 +88,12 @@ class Served:
         That is the first time, when loops are compiled, for long rows and explanations, and while
         the learner learns. A short answer costs less than handing the row to another thread.
         """
-        if wanted.explain or len(row) > SHORT or _kind(row, wanted) not in self._decode:
+        if (
+            wanted.explain
+            or wanted.separator is not None
+            or len(row) > SHORT
+            or _kind(row, wanted) not in self._decode
+        ):
             return None
         estimator = self.estimator
         if not estimator.n_known_:
@@ -103,11 +109,12 @@ class Served:
     def figures(self) -> dict[str, Any]:
         """Return the sizes of the model and its mistakes so far."""
         estimator = self.estimator
-        found = {"name": self.name, "rows": 0, "mistakes": 0, "classes": []}
+        found = {"name": self.name, "rows": 0, "mistakes": 0, "n_classes": 0, "classes": []}
         if estimator.n_known_:
             found["rows"] = int(estimator.n_trials_)
             found["mistakes"] = int(estimator.n_mistakes_)
-            found["classes"] = [str(each) for each in estimator.classes_by_code_.tolist()]
+            found["n_classes"] = int(estimator.n_known_)
+            found["classes"] = [str(each) for each in frequent(estimator)]
         return found | {"waiting": self.items.count(self.name), "n_writes_waiting": self.depth}
 
     @property

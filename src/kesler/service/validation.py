@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 PATIENCE = 2.0
 """The seconds that a page waits for the report on the last event, before it shows an earlier one.
 
-They are enough for about 10,000 rows."""
+They are enough for about 10,000 rows; of more, no page waits."""
+
+FEW_ROWS = 10_000
 
 _log = logging.getLogger("kesler.service")
 
@@ -61,8 +63,12 @@ class Validation:
         Parameters
         ----------
         patience : float, default `PATIENCE`
-            The seconds to wait for the latter.
+            The seconds to wait for the latter, if the model has few rows.
         """
+        if self._model.n_trials_ > FEW_ROWS:
+            patience = 0.0
+            if self._is_made:  # the history is being read, which others wait for
+                return self._last, False
         version = version_of(self._model)
         with self._changed:
             if not self._is_current(version) and not self._is_made:

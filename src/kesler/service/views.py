@@ -8,11 +8,12 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kesler.data.labels import NEW, name_in_line
+from kesler.data.labels import NEW
 from kesler.errors import KeslerError
 from kesler.service.answers import jsonable, ranked
 from kesler.service.items import Item
 from kesler.service.marking import Piece, marked
+from kesler.service.names import shown_name
 from kesler.service.rows_in import SURROGATE, UNSHOWN
 from kesler.service.served import Served
 
@@ -120,30 +121,7 @@ def clipped(text: str, most: int = LONGEST) -> str:
     return NOT_SHOWN.sub("�", text)
 
 
-def shown_name(label: Any) -> str:
-    r"""Return the name of a class with escapes in place of characters that cannot be shown.
-
-    These are control characters, ends of lines, and overrides of the direction of text, by which
-    one name could look like another. No two classes have the same name on a page.
-
-    Examples
-    --------
-    >>> print(shown_name("a\nb"), shown_name("\u202egnp"), shown_name(7))
-    a\nb \u202egnp 7
-    """
-    name = name_in_line(jsonable(label))
-    return UNSHOWN.sub(lambda found: f"\\u{ord(found[0]):04x}", name)
-
-
 # ---- the inbox ----------------------------------------------------------------------------------
-
-
-def labels_of(estimator: Any) -> list[Any]:
-    """Return the known classes in the order in which they were seen."""
-    if not estimator.n_known_:
-        return []
-    found: list[Any] = estimator.classes_by_code_.tolist()
-    return found
 
 
 def tiles_of(served: Served) -> list[tuple[str, str]]:
@@ -152,7 +130,7 @@ def tiles_of(served: Served) -> list[tuple[str, str]]:
     return [
         ("waiting", f"{found['waiting']:,}"),
         ("filed", f"{found['rows']:,}"),
-        ("classes", f"{len(found['classes']):,}"),
+        ("classes", f"{found['n_classes']:,}"),
         ("error so far", _error_of(found)),
     ]
 
@@ -164,18 +142,18 @@ def _error_of(figures: Mapping[str, Any]) -> str:
 def model_line(served: Served) -> dict[str, Any]:
     """Return the figures of a model in the table of all."""
     found = served.figures()
-    return found | {"classes": len(found["classes"]), "error": _error_of(found)}
+    return found | {"error": _error_of(found)}
 
 
-def count_line(n: int, start: int, shown: int, q: str) -> str:
-    """Return which items are shown.
+def count_line(what: str, n: int, start: int, shown: int, q: str) -> str:
+    """Return which items or classes are shown.
 
     Examples
     --------
-    >>> count_line(37, 10, 10, "")
+    >>> count_line("Items", 37, 10, 10, "")
     'Items 11 to 20 of 37'
     """
-    found = f"Items {start + 1:,} to {start + shown:,} of {n:,}"
+    found = f"{what} {start + 1:,} to {start + shown:,} of {n:,}"
     return f"{found} that contain “{clipped(q, SHORT)}”" if q else found
 
 
@@ -228,7 +206,7 @@ def shown(estimator: Any, item: Item) -> Shown:
 
 def _decode(estimator: Any, item: Item, text: str) -> Shown:
     with estimator._between_trials():
-        probable = ranked(estimator, item.row)
+        probable = ranked(estimator, item.row, MOST_CHOICES)
         covered = estimator.predict_set_one(item.row, COVERAGE)
         confidence = float(estimator.confidence_one(item.row))
         why = estimator.explain_one(item.row, n=N_REASONS)

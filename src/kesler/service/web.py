@@ -252,7 +252,7 @@ class Service:
             for each in found:
                 yield name, words, (("model", each["name"]),), each[key]
         for each in found:
-            yield "kesler_classes", "Classes.", (("model", each["name"]),), len(each["classes"])
+            yield "kesler_classes", "Classes.", (("model", each["name"]),), each["n_classes"]
 
     async def _static(self, call: Call) -> Response:
         name = call.request.path_params["name"]

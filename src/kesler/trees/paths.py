@@ -41,6 +41,19 @@ class PathAnswer:
     nodes: dict[str, float]
     new: dict[str, float]
 
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return the nodes of the path as JSON can hold them, from below the root on.
+
+        Examples
+        --------
+        >>> PathAnswer("k", 0.9, {"k": 0.9, "k;s": 0.5}, {}).to_list()[0]
+        {'path': 'k', 'probability': 0.9, 'new': None}
+        """
+        return [
+            {"path": path, "probability": probability, "new": self.new.get(path)}
+            for path, probability in self.nodes.items()
+        ]
+
 
 def ranks_of(label: Label, separator: str) -> Ranks:
     """Return the names on the path that a label is, without the empty ranks at its end.

@@ -44,8 +44,8 @@ class ScoredRows:
         Whether confidences take the probability of a new class into account, so that rows of unseen
         classes count as wrong in the error by confidence.
     places : int32 array of shape (n_rows,) or None, default None
-        The place of each target among the classes by probability, 1 for the most probable; any
-        number for rows of unseen classes. None if the probabilities of all classes are not at hand.
+        The place of each target among the classes by score, 1 for the highest; any number for rows
+        of unseen classes. None if the method scores no classes.
     """
 
     labels: Sequence[Label]
@@ -108,6 +108,7 @@ def scored_rows(result: ProgressiveResult) -> ScoredRows:
         result.probabilities[:, 1],
         learns=True,
         estimates=result.uncertainty is not None,
+        places=result.places,
     )
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kesler.data.labels import Label
 from kesler.evaluation.reports.coding import Doubles, ScoredRows
-from kesler.metrics import calibration_error, mean_or_nan
+from kesler.metrics import PlaceCounts, calibration_error
 
 if TYPE_CHECKING:
     from kesler.trees.tree import Tree
@@ -23,7 +23,7 @@ MOST_WINDOWS = 40
 N_BINS = 10
 IN_MATRIX = 15
 MOST_POINTS = 200
-DEPTHS = (3, 5)
+DEPTHS = (1, 3, 5)
 AGES = ((1, 5), (6, 10), (11, 20), (21, 50), (51, 100), (101, 500), (501, None))
 
 
@@ -117,18 +117,21 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class TopAccuracy:
-    """How often the class of a row is among the k most probable ones.
+    """How often the class of a row is among the k of highest score.
 
     Attributes
     ----------
     k : int
         Number of classes.
     accuracy : float
-        Share of the rows that could be predicted right; NaN without such rows.
+        Share of the rows that could be predicted right, the recall at k; NaN without such rows.
+    ndcg : float
+        Mean of 1 / log2(1 + place) over these rows, 0 beyond the place k.
     """
 
     k: int
     accuracy: float
+    ndcg: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,12 +307,12 @@ def _calibration_by_class(scored: ScoredRows) -> list[float]:
 
 
 def top_accuracies(scored: ScoredRows) -> tuple[TopAccuracy, ...]:
-    """Return the top-3 and top-5 accuracy, without those that include all classes."""
+    """Return the top-1, top-3 and top-5 accuracy, without those that include all classes."""
     if scored.places is None:
         return ()
-    among = scored.places[scored.seen]
+    counts = PlaceCounts.of(np.where(scored.seen, scored.places, 0), max(DEPTHS))
     depths = [k for k in DEPTHS if k < len(scored.labels)]
-    return tuple(TopAccuracy(k, mean_or_nan(among <= k)) for k in depths)
+    return tuple(TopAccuracy(k, counts.recall(k), counts.ndcg(k)) for k in depths)
 
 
 # ---- mistakes ------------------------------------------------------------------------------------

@@ -52,8 +52,8 @@ class Report:
         Mistakes divided by rows, or by those of known classes if the method did not learn (NaN if
         there are none).
     top_accuracy : tuple of TopAccuracy
-        How often the class is among the 3 and 5 most probable ones, for a model that was tested as
-        it was; empty if the method learnt, since the probabilities of all classes are not stored.
+        How often the class is among the 1, 3 and 5 of highest score, with the NDCG; without those
+        that include all classes, and empty if the method scores no classes.
     log_loss : float
         Mean of -ln of the probability of the target, over rows of known classes; NaN without
         probabilities.

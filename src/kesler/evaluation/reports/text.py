@@ -57,8 +57,13 @@ def _is(n: int) -> str:
 
 
 def top_accuracies(report: Report) -> dict[str, str]:
-    """Return how often the class is among the most probable ones, with the names of the shares."""
-    return {f"top-{each.k} accuracy": percent(each.accuracy) for each in report.top_accuracy}
+    """Return the accuracy and NDCG of the classes of highest score, with the names of both.
+
+    Those of one class say what the error says.
+    """
+    several = [each for each in report.top_accuracy if each.k > 1]
+    shares = {f"top-{each.k} accuracy": percent(each.accuracy) for each in several}
+    return shares | {f"NDCG@{each.k}": number(each.ndcg) for each in several}
 
 
 def _figures(report: Report) -> dict[str, str]:

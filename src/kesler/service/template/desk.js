@@ -125,6 +125,21 @@
     if (item) mark(all(".item").indexOf(item), false);
   });
 
+  // Of many classes the page lists the most frequent; others are found by what is typed.
+  let asked = 0;
+  document.addEventListener("input", async (event) => {
+    const list = event.target.list;
+    if (!list || list.dataset.others === "0") return;
+    const now = ++asked;
+    const query = new URLSearchParams({ q: event.target.value.trim(), limit: 20 });
+    try {
+      const answer = await fetch(`${list.dataset.names}?${query}`);
+      const found = await answer.json();
+      if (now !== asked || !answer.ok) return;
+      list.replaceChildren(...found.classes.map((each) => new Option("", each.name)));
+    } catch { /* the list stays as it is */ }
+  });
+
   const choose = (event) => {
     const move = { ArrowDown: 1, ArrowUp: -1 }[event.key] ?? 0;
     if (event.key === "Enter") event.target.form.requestSubmit();
