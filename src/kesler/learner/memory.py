@@ -116,8 +116,11 @@ class Memory:
 
     Notes
     -----
-    On texts in random order with a quarter of the memory, the mistakes are between the counts alone
-    and those without a limit; without the discount they are as many, and on texts that drift more.
+    With a quarter of the memory, mistakes relative to no limit are 1.10, 1.19 and 1.09 on clinc150,
+    languages and WordNet, and 1.00 on languages that come and go. Without the discount they are
+    1.08, 1.19, 1.09 and 1.07, and by counts alone 1.12, 1.26, 1.10 and 1.18. The rule was chosen on
+    these texts. It does not heed how many bytes the weights of a feature take.
+
     Counts that decay are those of aging in caches of least frequent use (Robinson and Devarakonda
     1990, "Data cache management using frequency-based replacement").
     """
