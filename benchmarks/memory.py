@@ -35,8 +35,8 @@ TYPOS, OTHERS = 1 / 25, 0.4
 BLOCK, BLOCK_OF_TEXTS = 1_000, 250
 LIMIT, MOST_MISTAKES = "200 MB", 1.05
 # Of resident memory in the last half of the stream; 1.02 was aimed at, and is missed as well:
-# frequent words take a growing share of the limit for their weights, whose pool grows, while Python keeps the
-# memory of dropped names.
+# frequent words take a growing share of the limit for their weights, whose pool grows, while Python
+# keeps the memory of dropped names.
 MOST_GROWTH = 1.06
 SHARES = (1 / 2, 1 / 4)
 TEXTS = {"clinc150": 0, "banking77": 0, "udhr": 12_000, "wordnet": 30_000}
