@@ -121,7 +121,7 @@ def test_answers_are_short(many):
 def test_pages_do_not_grow_with_the_number_of_classes(desks, path):
     few, many = (page_of(desks[n], path) for n in (FEW, MANY))
     assert len(many) < min(MOST_OF_PAGE, 1.05 * len(few) + 500)
-    assert many.count("<option") <= 102 and many.count("data-class=") <= 50
+    assert many.count("<option") <= 102 and many.count("data-class=") <= 25
     if path in ("", "/history", "/classes"):
         assert many.count("<option value=") >= 100
         assert f"{MANY - 100:,} more by parts of their names" in many
@@ -142,7 +142,7 @@ def test_the_page_of_classes_shows_all_of_them_one_page_after_the_other(many):
     while path:
         page = many.get(path).text
         shown = re.findall('data-class="([^"]*)"', page)
-        assert 0 < len(shown) <= 50
+        assert 0 < len(shown) <= 25
         found += shown
         following = re.search('<a href="([^"]*)" rel="next"', page)
         path = following and following[1].replace("&amp;", "&")
@@ -150,7 +150,7 @@ def test_the_page_of_classes_shows_all_of_them_one_page_after_the_other(many):
             break
     assert len({*found}) == len(found) == 200 and found[0] == label_of(7)
     last = page_of(many, "/classes", start=str(MANY - 1))
-    assert f"Classes {MANY - 49:,} to {MANY:,} of {MANY:,}" in last and 'rel="next"' not in last
+    assert f"Classes {MANY - 24:,} to {MANY:,} of {MANY:,}" in last and 'rel="next"' not in last
     page = page_of(many, "/classes", q="Number 123")
     assert len(re.findall("data-class=", page)) == 10
     assert "No class contains" in page_of(many, "/classes", q="nothing")

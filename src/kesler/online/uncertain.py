@@ -91,9 +91,12 @@ def _most_probable(
     probabilities: npt.NDArray[np.float64], chosen: npt.NDArray[np.bool_], labels: list[Any]
 ) -> list[list[Any]]:
     """Return the chosen labels of each row, the most probable first."""
-    order = np.argsort(-probabilities, axis=1, kind="stable")
-    rows = zip(order.tolist(), chosen.tolist(), strict=True)
-    return [[labels[r] for r in codes if inside[r]] for codes, inside in rows]
+    found = []
+    for row, inside in zip(probabilities, chosen, strict=True):
+        codes = np.flatnonzero(inside)
+        codes = codes[np.argsort(-row[codes], kind="stable")]
+        found.append([labels[r] for r in codes.tolist()])
+    return found
 
 
 # ---- confidence ---------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from kesler.service.served import Served
 from kesler.service.validation import Validated
 from kesler.service.views import count_line, counted, percent, shown_time
 
-CLASSES_OF_PAGE = 50
+CLASSES_OF_PAGE = 25
 MOST_CONFUSIONS = 15
 MOST_OF_CLASS = 3
 MAKING = "The figures are being computed: show this page again in a few seconds."
