@@ -15,6 +15,7 @@ from commands import kesler, write_jsonl
 from kesler import Ensemble, KeslerError, OnlineClassifier, load
 from kesler.data import model_file
 from kesler.distributed.parameter_mixing import mixable
+from kesler.durable import Journal
 from kesler.learner.learner import Learner
 from kesler.learner.uncertainty import Assessment
 from kesler.trees.paths import LEAST, PathNodes
@@ -231,6 +232,25 @@ def test_copies_go_on_as_the_model_does(tmp_path):
         assert each.predict_path(X) == wanted
         pairs = zip(each._learner.ranks.learners, model._learner.ranks.learners, strict=True)
         assert all(contents(one) == contents(other) for one, other in pairs)
+
+
+def test_a_journal_undoes_rows_and_opens_its_snapshots(tmp_path, caplog):
+    X, y = stream_of(RAGGED, 120)
+    journal = Journal(tmp_path / "taxa.db")
+    model = journal.open("taxa", OnlineClassifier(ranks=";"))
+    for number, (x, label) in enumerate(zip(X, y, strict=True)):
+        model.learn_one(x, label, id=str(number))
+    model.undo("40")
+    journal.close()
+    alone = OnlineClassifier(ranks=";")
+    for number in range(120):
+        alone = alone if number == 40 else alone.learn_one(X[number], y[number])
+    reopened = Journal(tmp_path / "taxa.db")
+    loaded = reopened.open("taxa")
+    found = [loaded.predict_path_one(x) for x in X[:20]]
+    reopened.close()
+    assert found == alone.predict_path(X[:20])
+    assert "learnt again" not in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def depends_on_names(estimator: Any) -> bool:
     Classes have costs, groups and places in a tree by their names, and ranks the order of theirs.
     """
     own = estimator.get_params(deep=False)
-    is_by_name = own.get("costs") is not None or "order" in own
+    is_by_name = own.get("costs") is not None or own.get("ranks") is not None or "order" in own
     return (
         is_by_name
         or bool(_groups_of(estimator) or _trees_of(estimator))
