@@ -222,12 +222,12 @@ def test_thresholds_are_read_under_the_lock():
     ("owner", "name", "call"),
     [
         (type(OnlineMultilabelClassifier.answer), "encoded", "fit"),
-        (OnlineMultilabelClassifier, "predict", "predict_label_sets"),
+        (OnlineMultilabelClassifier, "_label_sets", "predict_label_sets"),
     ],
     ids=["fit", "predict_label_sets"],
 )
 def test_what_follows_a_call_of_label_sets_is_done_under_its_lock(owner, name, call, monkeypatch):
-    """`fit` judges the labels at the end; `predict_label_sets` names those that `predict` found."""
+    """`fit` judges the labels at the end; `predict_label_sets` scores parts of the rows."""
     y = [{"a"}, {"b"}, {"a", "c"}] * 4
     model = guarded(OnlineMultilabelClassifier().fit(ROWS, y))
     lock = model._lock if call == "fit" else model._learner.lock

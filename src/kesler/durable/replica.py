@@ -31,7 +31,6 @@ from kesler.durable.snapshots import (
 from kesler.durable.storage import Learnt, Snapshot, Storage, Stored
 from kesler.errors import KeslerError
 from kesler.progress import LOGGER
-from kesler.state.capacity import return_memory
 
 if TYPE_CHECKING:
     from kesler.durable.copies import Copies
@@ -311,7 +310,7 @@ class Replica:
         size = size_of(self.learner)
         if size != self._size:  # arrays have grown: their predecessors are free
             self._size = size
-            return_memory()
+            _return_memory()
         if self.applied - last >= self._spacing:
             self._copies.add(self.applied, self.learner)
             self._thin_out()
@@ -322,7 +321,7 @@ class Replica:
         copies.drop(superfluous(copies.numbers, self.applied, self._spacing, 3.0))
         while len(copies.numbers) > 3 and copies.nbytes > MOST_MEMORY:
             copies.drop(copies.numbers[:1])
-        return_memory()
+        _return_memory()
 
     def write_snapshots(self, *, closing: bool = False) -> None:
         """Write snapshots to the database if enough events have come since the last.
@@ -339,7 +338,7 @@ class Replica:
             due = self._due(closing=closing)
             if due:
                 self._write(due)
-                return_memory()
+                _return_memory()
         except KeslerError as error:
             LOGGER.warning("no snapshot was written: %s", error)
             self._wrote_at = self.applied  # the next attempt waits as after a success
@@ -400,6 +399,12 @@ def no_copies() -> Copies:
     from kesler.durable.copies import Copies
 
     return Copies()
+
+
+def _return_memory() -> None:
+    from kesler.state.capacity import return_memory
+
+    return_memory()
 
 
 def _n_trials(learner: Any) -> int:
