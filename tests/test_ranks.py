@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands import kesler, write_jsonl
-from kesler import Ensemble, KeslerError, OnlineClassifier, load
+from kesler import NEW, Ensemble, KeslerError, OnlineClassifier, load
 from kesler.data import model_file
 from kesler.distributed.parameter_mixing import mixable
 from kesler.durable import Journal
@@ -82,9 +82,9 @@ def test_rows_of_weight_are_learnt_with_it_at_each_rank():
     kept = [i for i in range(90) if weights[i]]
     of_names = [X[i] for i in kept], [cut(y[i], 1) for i in kept]
     alone = OnlineClassifier().partial_fit(*of_names, sample_weight=weights[kept])
-    found, wanted = (each.predict_proba(X[:9]) for each in (model, alone))
-    assert found.shape != wanted.shape
-    assert model._learner.ranks.learners[0].n_mistakes == alone.n_mistakes_
+    (rows,) = model._rows_to_score(X[:9])
+    found = model._learner.ranks.learners[0].probabilities(rows)
+    np.testing.assert_array_equal(found, alone._learner.probabilities(*alone._rows_to_score(X[:9])))
 
 
 @pytest.mark.parametrize(
@@ -194,15 +194,13 @@ def test_answers_are_those_of_all_ranks():
         for label, p in model.predict_proba_one(row).items():
             last[paths[label]] += p
         total = walked(["/".join(path) for path in paths.values()], [*of_ranks, last])
-        new = [each.predict_proba_one(row, new=True) for each in (*alone, model)]
-        new = np.maximum.accumulate([p[key] for p in new for key in p if key not in paths][-4:])
-        path = ()
-        for node, p in found.nodes.items():
-            path = tuple(node.split(";"))
-            assert p == pytest.approx(total[path] * (1 - found.new[node]), abs=1e-6)
-        assert [*found.new.values()] == sorted(found.new.values())
-        assert found.probability >= 0.5 or found.path == ""
-        assert len(new) == 4 and path
+        new = [each.predict_proba_one(row, new=True)[NEW] for each in (*alone, model)]
+        for (node, p), of_rank in zip(
+            found.nodes.items(), np.maximum.accumulate(new).tolist(), strict=False
+        ):
+            assert found.new[node] == pytest.approx(of_rank)
+            assert p == pytest.approx(total[tuple(node.split(";"))] * (1 - of_rank), abs=1e-6)
+        assert found.nodes and (found.probability >= 0.5 or found.path == "")
 
 
 def test_new_is_the_estimate_of_each_rank_and_never_below_that_above():
@@ -306,6 +304,16 @@ def test_what_is_no_separator_is_refused(ranks):
 def test_ranks_have_no_limit_on_memory():
     with pytest.raises(KeslerError, match="leave one out"):
         OnlineClassifier(ranks=";", memory_limit="1 GB").learn_one({"a": 1}, "a;b")
+
+
+def test_a_separator_that_no_label_has_is_told(tmp_path, capsys):
+    with pytest.warns(UserWarning, match=r"ranks='\|': no label has '\|' between two names"):
+        OnlineClassifier(ranks="|").fit([{"a": 1}, {"b": 1}], ["k;g", "k;h"])
+    data = write_jsonl(tmp_path / "rows.jsonl", [("k;g", ["a"]), ("k;h", ["b"])])
+    done = kesler(capsys, "learn", data, "--model", tmp_path / "model", "--ranks", "|")
+    assert done.code == 0 and "between two names" in done.err
+    warned = kesler(capsys, "learn", data, "--model", tmp_path / "other", "--ranks", ";").err
+    assert "between two names" not in warned
 
 
 def test_another_separator_than_that_of_the_ranks_is_refused():

@@ -17,6 +17,7 @@ from kesler.cli.model_input import known_by, of_texts, without_misfits
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison
 from kesler.learner.combinations import require_epochs
+from kesler.online.backing_off import warn_if_flat
 from kesler.online.classifier import OnlineClassifier
 from kesler.readers.compression import STANDARD_INPUT
 from kesler.readers.stream import Block, Stream
@@ -194,6 +195,7 @@ class Session:
         self._progress = replace(self._progress, finished=finished)
         if finished:
             self.model.end_sequence()
+            warn_if_flat(self.model._fitted())
         notes = {**getattr(self.model, "notes_", {}), "learning": asdict(self._progress)}
         self.model.save(self._path, **notes)
         self._n_saved = self._progress.n_rows

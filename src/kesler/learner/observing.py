@@ -133,12 +133,13 @@ class Observing(Counted):
         labels: Sequence[Label],
         weights: npt.NDArray[np.float64] | None,
         answers: Callable[[Codes], Answers],
-        scores: Scores,
-        probabilities: Doubles,
-        traces: Doubles,
-        places: Codes,
+        *results: Any,
     ) -> Learnt:
-        """Run trials as `learn_observed` does, without those of ranks."""
+        """Run trials as `learn_observed` does, without those of ranks.
+
+        results : scores, probabilities, traces and places.
+        """
+        scores, probabilities, traces, places = results
         own = self.uncertainty if self.observes else None
         learning = weights, answers, scores, probabilities
         if own is None and not len(places):

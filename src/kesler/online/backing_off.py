@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from kesler.data.inputs import parts_of
 from kesler.data.labels import Label
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, MismatchWarning
 from kesler.learner.uncertainty import require_confidence
 from kesler.trees.paths import PathAnswer, PathNodes, path_nodes, ranks_of, require_separator
 
@@ -36,6 +37,18 @@ def path_answers(
             yield from nodes.answers(*say(learner, nodes, part), least)
 
 
+def warn_if_flat(learner: AnyLearner) -> None:
+    """Warn if ranks are asked for, and no label has more than one."""
+    ranks = learner.ranks
+    if ranks is not None and not ranks.learners:
+        warnings.warn(
+            f"ranks={ranks.separator!r}: no label has {ranks.separator!r} between two names, so "
+            "there is one rank: give what separates the names of your labels, or leave it out",
+            MismatchWarning,
+            stacklevel=3,  # of the caller of `fit`
+        )
+
+
 def _separator(learner: AnyLearner, separator: str | None) -> str:
     """Return the separator of names: that of the ranks learnt, or the one given."""
     ranks = learner.ranks
@@ -44,7 +57,7 @@ def _separator(learner: AnyLearner, separator: str | None) -> str:
     if ranks is not None and require_separator(separator) != ranks.separator:
         raise KeslerError(
             f"separator={separator!r}: the ranks that were learnt are separated by "
-            f"{ranks.separator!r}: leave it out"
+            f"{ranks.separator!r}: give this one"
         )
     return require_separator(separator)
 

@@ -186,6 +186,10 @@ or texts
             weightless = not n_learnt(self)
             why = "every sample_weight is zero" if weightless else "no target names a label"
             raise KeslerError(f"{why}, so there is no row to learn from")
+        if self._fitted().ranks is not None:
+            from kesler.online.backing_off import warn_if_flat
+
+            warn_if_flat(self._fitted())
         return self
 
     def partial_fit(

@@ -148,12 +148,12 @@ default "auto"
         and 64 of more; None compares all. For the default learner of texts and other rows that
         list non-zeros.
     memory_limit : int, text such as "200 MB", or None, default None
-        The maximum number of bytes that the model holds, for streams of ever new words. Before row
-        256, 512, ... it drops the features that rows had most rarely since they came, if it holds
-        more, until three quarters are left; a dropped word is new when it comes again, and
-        `n_dropped_` counts it. Classes are kept. With larger values fewer words are forgotten. For
-        texts, mappings of names and tables, without a kernel, and not for ensembles. None means no
-        limit.
+        The maximum number of bytes that the model holds, for streams of ever new words. If it holds
+        more before row 256, 512, ..., features are dropped until three quarters are left: those of
+        the smallest product of the number of rows that had them, in which older rows count less,
+        and their largest weight. A dropped word is new when it comes again, and `n_dropped_` counts
+        it. Classes are kept. With larger values fewer words are forgotten. For texts, mappings of
+        names and tables, without a kernel, and not for ensembles. None means no limit.
     epochs : int, 1 or more, default 1
         The number of times that `fit` learns all rows, in the order given, for data that is all at
         hand. Larger values fit the rows more closely; `n_trials_` counts every pass. Uncertainty is

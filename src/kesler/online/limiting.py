@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 def learn(model: Model, rows: Rows, targets: Targets, weights: Any, **keep: bool) -> Any:
     """Learn rows of weights above 0 in parts; between these, features may be dropped."""
-    learner, names = limited(model), require_names(model, dense=rows.dense)
+    names = require_names(model, dense=rows.dense)
+    learner: Any = model._learner
     found = []
     with learner.lock:
         rows = _without_others(model, rows)
@@ -75,7 +76,8 @@ def make_room(model: Model, labels: Sequence[Label]) -> None:
     KeslerError
         If the limit is too small for so many classes.
     """
-    learner, names = limited(model), require_names(model)
+    learner: Any = model._learner
+    names = require_names(model)
     if not is_due(learner, labels):
         return
     n_before = learner.n_named_features
@@ -92,16 +94,12 @@ def make_room(model: Model, labels: Sequence[Label]) -> None:
 
 def _without_others(model: Model, rows: Rows) -> Rows:
     """Return rows after names were dropped that no row has, and none of these: of skipped rows."""
-    names, n_learnt = require_names(model), limited(model).n_named_features
+    learner: Any = model._learner
+    names, n_learnt = require_names(model), learner.n_named_features
     new = np.unique(rows.indices[rows.indices >= n_learnt])
     if len(names) > n_learnt + len(new):
         names.keep(np.arange(n_learnt))
     return names.renumbered(rows)
-
-
-def limited(model: Model) -> Any:
-    """Return the learner of an estimator, which has a limit."""
-    return model._learner
 
 
 def require_names(model: Model, *, dense: bool = False) -> Vocabulary:

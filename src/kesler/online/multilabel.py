@@ -106,13 +106,8 @@ class OnlineMultilabelClassifier(OnlineLearner):
         as much, as the means of the weights that it reads are computed first.
     kernel, sigma, budget, preprocessing, half_life
         As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
-    memory_limit : int, text such as "200 MB", or None, default None
-        The maximum number of bytes that the model holds, for streams of ever new words. Before row
-        256, 512, ... it drops the features that rows had most rarely since they came, if it holds
-        more, until three quarters are left; a dropped word is new when it comes again, and
-        `n_dropped_` counts it. Classes are kept. With larger values fewer words are forgotten. For
-        texts, mappings of names and tables, without a kernel, and not for ensembles. None means no
-        limit.
+    memory_limit
+        As in :class:`~kesler.OnlineClassifier`.
     decision : "auto", "f1" or "score", default "auto"
         Which labels are predicted: those whose probability is above half of the micro-averaged F1
         of the predictions so far, a threshold that maximises this F1 online; or those that outscore

@@ -102,13 +102,8 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         As in :class:`~kesler.OnlineClassifier`. With a named rule, "auto" and "register".
     preprocessing, half_life
         As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
-    memory_limit : int, text such as "200 MB", or None, default None
-        The maximum number of bytes that the model holds, for streams of ever new words. Before row
-        256, 512, ... it drops the features that rows had most rarely since they came, if it holds
-        more, until three quarters are left; a dropped word is new when it comes again, and
-        `n_dropped_` counts it. Classes are kept. With larger values fewer words are forgotten. For
-        texts, mappings of names and tables, without a kernel, and not for ensembles. None means no
-        limit.
+    memory_limit
+        As in :class:`~kesler.OnlineClassifier`.
     decision : "auto", "median" or "score", default "auto"
         How a rank is predicted: the median of the probabilities of `predict_proba`, which minimises
         the expected absolute error, or the rank of the highest score. What is learnt does not

@@ -86,13 +86,8 @@ class OnlineLabelRanker(OnlineLearner):
         As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
     preconditioner, on_new_class
         As in :class:`~kesler.OnlineClassifier`. With a named rule, "auto" and "register".
-    memory_limit : int, text such as "200 MB", or None, default None
-        The maximum number of bytes that the model holds, for streams of ever new words. Before row
-        256, 512, ... it drops the features that rows had most rarely since they came, if it holds
-        more, until three quarters are left; a dropped word is new when it comes again, and
-        `n_dropped_` counts it. Classes are kept. With larger values fewer words are forgotten. For
-        texts, mappings of names and tables, without a kernel, and not for ensembles. None means no
-        limit.
+    memory_limit
+        As in :class:`~kesler.OnlineClassifier`.
     C, eta, delta, r
         As in :class:`~kesler.OnlineClassifier`.
     columns, on_mismatch

@@ -73,7 +73,7 @@ def ranks_of(label: Label, separator: str) -> Ranks:
     if not isinstance(label, str):
         raise KeslerError(
             f"the label {label!r:.60} is no text: paths are names that are joined by a separator, "
-            'such as "k__Fungi;p__Ascomycota"'
+            'such as "k__Fungi;p__Ascomycota"; of names in a list, ";".join(names) is one'
         )
     names = [name.strip() for name in label.split(separator)]
     while names and (not names[-1] or names[-1].endswith("__")):
