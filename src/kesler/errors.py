@@ -59,7 +59,7 @@ class MismatchError(KeslerError):
 
 
 class MismatchWarning(UserWarning):
-    """A cell does not fit its column and counts as missing, or a setting does not fit the labels."""
+    """A cell does not fit its column and counts as missing, or a setting does not fit labels."""
 
 
 class ReadingWarning(UserWarning):
