@@ -149,6 +149,7 @@ def same(one: Any, other: Any) -> bool:
     return bool(np.all(one == other))
 
 
+@pytest.mark.filterwarnings("ignore:ranks=./.. no label has")  # the labels are single letters
 @pytest.mark.parametrize(("name", "settings"), list(cases()), ids=repr)
 def test_a_loaded_estimator_is_the_one_that_was_saved(name, settings, tmp_path):
     model = fitted(name, settings)
