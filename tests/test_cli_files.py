@@ -153,7 +153,7 @@ def categories(n_columns, n=300):
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize("n_columns", [6, 12, 13])
-def test_categories_alone_are_learnt_as_in_python(learn, form, n_columns):
+def test_categories_alone_are_learnt_as_in_python(learn, tmp_path, form, n_columns):
     rows = categories(n_columns)
     names = [*(f"c{i}" for i in range(n_columns)), "kind"]
     records = [dict(zip(names, row, strict=True)) for row in rows]
@@ -161,12 +161,12 @@ def test_categories_alone_are_learnt_as_in_python(learn, form, n_columns):
     done, mistakes = learn(text, "--label", "kind", name=f"rows.{form}")
     kinds = [record.pop("kind") for record in records]
     alone = OnlineClassifier().partial_fit(records, kinds)
-    assert mistakes == alone.n_mistakes_
-    # Pairs of two of more than 12 columns have no features, and single words are read faster.
-    assert (mistakes < 60) == (n_columns <= 12) == ("\ncolumn " in done.out)
+    # The first rows are learnt again where one of them has a new category.
+    assert load(tmp_path / "m").n_mistakes_ == alone.n_mistakes_ and "\ncolumn " in done.out
+    assert mistakes < (60 if n_columns <= 12 else 80)  # pairs of more columns are inputs alone
 
 
-def test_words_of_categories_are_learnt_as_in_python(learn):
+def test_words_of_categories_are_learnt_as_in_python(learn, tmp_path):
     draw = random.Random(0)
     rows = [[f"{draw.choice(['mild', 'wild'])} {draw.choice('abcdefgh')}"] for _ in range(200)]
     text = lines([["weather", "kind"], *([cell, cell[0]] for (cell,) in rows)])
@@ -174,7 +174,8 @@ def test_words_of_categories_are_learnt_as_in_python(learn):
     alone = OnlineClassifier().partial_fit(
         [{"weather": cell} for (cell,) in rows], [cell[0] for (cell,) in rows]
     )
-    assert "weather" in columns_of(done) and mistakes == alone.n_mistakes_
+    assert "weather" in columns_of(done) and mistakes <= 1
+    assert load(tmp_path / "m").n_mistakes_ == alone.n_mistakes_
 
 
 # ---- the notation of the file to predict --------------------------------------------------------

@@ -71,10 +71,9 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
 
     Without options of columns, a file is a table if one of its first rows holds a text of several
     words, a date, a list, an identifier or a number in another notation than 1234.5: as a category,
-    each of these would be new in most rows. It is also a table if there are numbers beside
-    categories or numbers with gaps, if JSON holds the same numbers in each row, or if categories
-    have other features as a table than as single words. Columns of texts are a table, unless JSON
-    has one of long texts.
+    each of these would be new in most rows. It is also a table if there are categories or numbers
+    with gaps, or if JSON holds the same numbers in each row. Columns of texts are a table, unless
+    JSON has one of long texts.
     """
     if options.input == STANDARD_INPUT:
         with start_of_standard_input() as path, suppress(KeslerError):  # raised again with its name
@@ -97,7 +96,7 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
         return found  # words alone are read without a schema, in much less time
     needs_kinds = any(_is_not_one_hot(column, rows.columns[column.name]) for column in schema)
     is_measured = _is_measured(schema, rows, of_json=_is_json(options))
-    is_table = needs_kinds or is_measured or _has_more_than_categories(schema, rows)
+    is_table = needs_kinds or is_measured or bool(schema.of_kind("category"))
     return {**found, "as_table": True} if is_table else found
 
 
@@ -159,14 +158,6 @@ def _is_measured(schema: Schema, rows: Any, *, of_json: bool) -> bool:
         return are_measurements(numbers)
     has_others = len(numbers) < len(schema.learnt)
     return bool(numbers) and (has_others or any(None in cells for cells in rows.columns.values()))
-
-
-def _has_more_than_categories(schema: Schema, rows: Any) -> bool:
-    """Return whether a table has features of pairs of categories, or of words of them."""
-    from kesler.data.schema.features import paired_columns
-
-    cells = (cell for each in schema.of_kind("category") for cell in rows.columns[each.name])
-    return bool(paired_columns(schema)) or any(isinstance(c, str) and " " in c for c in cells)
 
 
 def _is_not_one_hot(column: Column, cells: list[Any]) -> bool:

@@ -42,6 +42,9 @@ class Rows(SparseRows):
         The ratings of the classes by sub-experts in each row, if any.
     numbering : Numbering or None, default None
         The numbering of the vocabulary that the indices are numbers of; None if it never changes.
+    measured : Rows or None, default None
+        The same rows as an array of measurements, for those members of an ensemble that read such;
+        None if all read these.
 
     Examples
     --------
@@ -54,6 +57,7 @@ class Rows(SparseRows):
     dense: bool
     ratings: Ratings | None = None
     numbering: Numbering | None = field(default=None, compare=False, repr=False)
+    measured: Rows | None = None
 
     def __getitem__(self, rows: slice) -> Rows:
         """Return a slice of the rows, as views; the same object if these are all."""
@@ -61,7 +65,8 @@ class Rows(SparseRows):
         if not rows.start and rows.step is None and (rows.stop is None or rows.stop >= stop):
             return self
         ratings = None if self.ratings is None else self.ratings[rows]
-        return replace(SparseRows.__getitem__(self, rows), ratings=ratings)
+        measured = None if self.measured is None else self.measured[rows]
+        return replace(SparseRows.__getitem__(self, rows), ratings=ratings, measured=measured)
 
     def without_later(self) -> Rows:
         """Return the rows with no more features and sub-experts than they have entries of.
@@ -148,6 +153,7 @@ class Rows(SparseRows):
     def concatenate(pieces: Sequence[Rows]) -> Rows:
         """Return copies of the rows of all pieces, at least one."""
         ratings = [piece.ratings for piece in pieces if piece.ratings is not None]
+        measured = [piece.measured for piece in pieces if piece.measured is not None]
         return Rows(
             joined([piece.indptr for piece in pieces]),
             np.concatenate([piece.indices for piece in pieces]),
@@ -156,12 +162,14 @@ class Rows(SparseRows):
             pieces[0].dense,
             Ratings.concatenate(ratings) if ratings else None,
             pieces[-1].numbering,
+            Rows.concatenate(measured) if measured else None,
         )
 
     def take(self, numbers: npt.NDArray[np.int64]) -> Rows:
         """Return copies of the rows of the given numbers, in this order."""
         ratings = None if self.ratings is None else self.ratings.take(numbers)
-        return replace(SparseRows.take(self, numbers), ratings=ratings)
+        measured = None if self.measured is None else self.measured.take(numbers)
+        return replace(SparseRows.take(self, numbers), ratings=ratings, measured=measured)
 
     def with_constant(self, value: float) -> Rows:
         """Return rows with a constant feature 0; the indices of the others increase by 1."""

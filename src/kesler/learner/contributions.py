@@ -15,7 +15,7 @@ from kesler.learner.events import Event
 from kesler.learner.explanations import OWN, Terms
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
-from kesler.learner.paths import Scorer, along_paths
+from kesler.learner.paths import Replaced, Scorer, along_paths, units_of
 from kesler.preprocessing import Pairs, RandomFourier
 from kesler.preprocessing.expansion import width_of
 
@@ -27,13 +27,20 @@ MOST_ENTRIES = 1 << 20
 THRESHOLD = 0
 
 
-def terms_of(learner: AnyLearner, rows: Rows | Event, label: int, rival: int | None) -> Terms:
+def terms_of(
+    learner: AnyLearner,
+    rows: Rows | Event,
+    label: int,
+    rival: int | None,
+    cells: Replaced | None = None,
+) -> Terms:
     """Return the contributions to the scores of a class and of its rival.
 
     Parameters
     ----------
     rows : one row, as the learner scores it.
     label, rival : numbers of known classes; None for no rival.
+    cells : the cells of the row, if members of an ensemble read their inputs.
 
     Returns
     -------
@@ -55,11 +62,13 @@ def terms_of(learner: AnyLearner, rows: Rows | Event, label: int, rival: int | N
         codes.append(THRESHOLD)
     numbers = np.array(codes, dtype=np.int64)
     if isinstance(learner, EnsembleLearner):
-        terms = along_paths(learner, _plain(rows), numbers, _scored_by_ensemble(learner, numbers))
+        units = cells or units_of(learner, _plain(rows), label)
+        terms = along_paths(learner, units, numbers, _scored_by_ensemble(learner, numbers))
     elif isinstance(learner, KernelLearner):
         terms = _by_supports(learner, rows, numbers)
     elif mixes_columns(learner):
-        terms = along_paths(learner, _plain(rows), numbers, _scored_apart(learner, numbers))
+        units = units_of(learner, _plain(rows), label)
+        terms = along_paths(learner, units, numbers, _scored_apart(learner, numbers))
     else:
         terms = _by_entries(learner, rows, numbers)
     above = learner.answer == "sets"

@@ -134,7 +134,12 @@ class EnsembleLearner(Observing):
     @property
     def n_named_features(self) -> int:
         """Number of features seen, without constant ones."""
-        return max(member.n_named_features for member in self.members)
+        return max(member.n_named_features for member in self._of_features)
+
+    @property
+    def _of_features(self) -> list[Learner]:
+        """The members that read the features of rows, not the inputs beside them."""
+        return [m for m in self.members if not m.lists_all] or self.members
 
     @property
     def n_sub_experts(self) -> int:
@@ -215,10 +220,7 @@ class EnsembleLearner(Observing):
         probabilities: npt.NDArray[np.float64],
     ) -> Learnt:
         self.require_admissible(labels)
-        if isinstance(rows, Event) or rows.ratings is None:
-            prepared = [member._admitted(rows) for member in self.members]
-        else:
-            prepared = [member._admitted(self._rows_for(member, rows)) for member in self.members]
+        prepared = [member._admitted(self._rows_for(member, rows)) for member in self.members]
         self._provide(prepared, labels)
         for member in self.members if weights is not None else ():
             member._require_weighable(weights)
@@ -320,13 +322,15 @@ class EnsembleLearner(Observing):
         return bind(EnsembleRecord, self.stored | converted(EnsembleRecord, settings))
 
     def _rows_for(self, member: Learner, rows: Rows | Event) -> Rows | Event:
-        """Return the rows for a member, without ratings if only other members read them."""
-        if (
-            isinstance(rows, Event)
-            or rows.ratings is None
-            or member.takes_ratings
-            or not self.takes_ratings
-        ):
+        """Return the rows for a member: their inputs if it lists all features, and it alone.
+
+        They have no ratings if only other members read them.
+        """
+        if isinstance(rows, Event):
+            return rows
+        if rows.measured is not None:
+            return rows.measured if member.lists_all else replace(rows, measured=None)
+        if rows.ratings is None or member.takes_ratings or not self.takes_ratings:
             return rows
         return replace(rows, ratings=None)
 
@@ -392,21 +396,21 @@ class EnsembleLearner(Observing):
 
         with self.lock:
             self.require_admissible(labels)
-            n_classes = self.classes.count_with(labels)
+            self.reserve(self.classes.count_with(labels), n_features, n_sub_experts, ahead=True)
             for member in self.members:
-                member.reserve(n_classes, n_features, n_sub_experts, ahead=True)
                 _ = member._trials
 
     def reserve(
         self, n_classes: int, n_features: int, n_sub_experts: int = 0, *, ahead: bool = False
     ) -> None:
-        """Provide capacity in every member."""
+        """Provide capacity in every member; inputs beside features are not counted among these."""
         for member in self.members:
-            member.reserve(n_classes, n_features, n_sub_experts, ahead=ahead)
+            n = n_features if member in self._of_features else 0
+            member.reserve(n_classes, n, n_sub_experts, ahead=ahead)
 
     def uncount(self, n_named_features: int) -> None:
-        """Count no more named features than these in every member."""
-        for member in self.members:
+        """Count no more named features than these in the members that read them."""
+        for member in self._of_features:
             member.uncount(n_named_features)
 
     @property

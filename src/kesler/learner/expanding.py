@@ -41,6 +41,11 @@ class ExpandingRows:
         return self.preprocessing if isinstance(self.preprocessing, Expansion) else None
 
     @property
+    def lists_all(self) -> bool:
+        """Whether it can read only rows that list every feature."""
+        return self.preprocessing is not None and not self.preprocessing.zero_at_zero
+
+    @property
     def takes_missing(self) -> bool:
         """Whether values of rows that list every feature may be missing (NaN)."""
         return self.preprocessing is not None and self.preprocessing.takes_missing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,11 +29,33 @@ Scorer = Callable[[Rows], Doubles]
 """Returns the scores of classes by own and by shared hypotheses, of shape (n_rows, classes, 2)."""
 
 
+class Replaced(Protocol):
+    """What of a row is replaced one after another: columns, or the cells of a table.
+
+    Attributes
+    ----------
+    numbers, values : the numbers of features, and then of sub-experts, and their values.
+    n_features : how many are features.
+    """
+
+    numbers: npt.NDArray[np.int64]
+    values: Doubles
+    n_features: int
+
+    def rows_of(self, masks: npt.NDArray[np.bool_]) -> Rows:
+        """Return a row for each mask (n_rows, n_units), with the units where it is true."""
+        ...
+
+
+def units_of(learner: AnyLearner, rows: Rows, label: int) -> Replaced:
+    """Return the columns and sub-experts of a row that differ from a baseline."""
+    return Units.of(rows, _baseline(learner, rows.n_features), learner, label)
+
+
 def along_paths(
-    learner: AnyLearner, rows: Rows, codes: npt.NDArray[np.int64], score: Scorer
+    learner: AnyLearner, units: Replaced, codes: npt.NDArray[np.int64], score: Scorer
 ) -> Terms:
-    """Return the mean changes of the scores as columns are replaced one after the other."""
-    units = Units.of(rows, _baseline(learner, rows.n_features), learner, int(codes[0]))
+    """Return the mean changes of the scores as units are replaced one after another."""
     orders = _orders(len(units.numbers))
     scores = _scores_of(score, units, orders, learner)
     table = np.zeros((len(units.numbers), len(codes), 2))
@@ -50,7 +73,7 @@ def _orders(n: int) -> list[npt.NDArray[np.int64]]:
 
 
 def _scores_of(
-    score: Scorer, units: Units, orders: list[npt.NDArray[np.int64]], learner: AnyLearner
+    score: Scorer, units: Replaced, orders: list[npt.NDArray[np.int64]], learner: AnyLearner
 ) -> Doubles:
     """Return the scores along each order, of shape (n_orders, 1 + n_columns, classes, 2).
 

@@ -92,7 +92,9 @@ class _FeedbackAnswer(ClassAnswer):
 class _BanditMaker(Maker):
     """Makes learners that explore."""
 
-    def members(self, given: Settings, *, dense: bool) -> None:
+    def members(
+        self, given: Settings, *, dense: bool, weights: tuple[float, ...] | None = None
+    ) -> None:
         return None
 
     def classes(self, given: Settings, declared: Iterable[Label] = ()) -> ClassTable:

@@ -379,12 +379,11 @@ or sparse row
         >>> why.label, why.rival, why.contributions[0].feature
         ('spam', 'work', 'cash')
         """
-        from kesler.online.explaining import explained, row_and_names
+        from kesler.online.explaining import explained_row
 
         learner = self._fitted()
         with learner.lock:
-            rows, name_of = row_and_names(self, learner, x)
-            return explained(learner, rows, name_of, label, rival, n)
+            return explained_row(self, learner, x, label, rival, n)
 
     def top_features(self, label: Any, n: int = 10) -> list[tuple[str | int, float]]:
         r"""Return the features that speak most for a class: those of the largest weights.
@@ -827,7 +826,9 @@ or sparse row
     def _prepared(self, *, dense: bool) -> AnyLearner:
         """Return the learner; make it for the kind of the first rows if there is none."""
         if self._learner is None:
-            learner, given = self._new_learner(dense=dense), self.get_params(deep=False)
+            given, state = self.get_params(deep=False), self._input.columns.state
+            inputs = None if state is None else state.inputs
+            learner = self._maker.learner(given, dense=dense, inputs=inputs)
             learner.uncertainty = self._maker.uncertainty(given, learner, dense=dense)
             learner.ranks, learner.is_ordered = self._maker.ranks(given), self._is_ordered
             self._learner = learner

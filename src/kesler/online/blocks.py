@@ -146,11 +146,16 @@ def explain_rows(
     model: Model, rows: Any, label: Any = None, rival: Any = None, n: int = 10
 ) -> Iterator[Explanation]:
     """Yield the explanation of each row; `label`, `rival` and `n` are those of `explain_one`."""
-    from kesler.online.explaining import explained, names_of_model
+    from kesler.online.explaining import explained, explained_cells, names_of_model
 
-    learner, found = model._fitted(), readable_rows(model, rows)
+    learner, columns = model._fitted(), model._input.columns
+    table = columns.read_table(model, rows) if columns.state is not None else None
+    found = readable_rows(model, rows) if table is None else table
     name_of = names_of_model(model._input)
     for i in range(len(found)):
         with learner.lock:
-            explanation = explained(learner, found[i : i + 1], name_of, label, rival, n)
+            if table is None:
+                explanation = explained(learner, found[i : i + 1], name_of, label, rival, n)
+            else:
+                explanation = explained_cells(model, learner, table[i : i + 1], label, rival, n)
         yield explanation

@@ -109,33 +109,39 @@ def _filled(given: Mapping[str, Any], chosen: Settings) -> Settings:
     return {**given, **{name: chosen[name] for name in names}}
 
 
-def of_least_squares() -> Settings:
+def of_least_squares(weights: tuple[float, ...] | None = None) -> Settings:
     """Return the settings of ridge regression over random features, for rows of measurements."""
     return {
         **of_measurements(),
         "update": LeastSquares(),
         "preconditioner": SecondOrder(ridge=25.0),
-        "preprocessing": RandomFourier(seed=1),  # other features than those of `of_measurements`
+        # Other features than those of `of_measurements`.
+        "preprocessing": RandomFourier(seed=1, weights=weights),
     }
 
 
-def members_of_default(*, dense: bool) -> list[Settings]:
+def members_of_default(*, dense: bool, weights: tuple[float, ...] | None = None) -> list[Settings]:
     """Return the settings of the members of the default; none if it is a single learner.
 
-    The first has pairs of bins in place of random features, which gain less beside a second one
-    that has such features.
+    The first for measurements has pairs of bins in place of random features, which gain less beside
+    a second one that has such features. Of a table with categories, a learner of words reads the
+    features, and these read its inputs, which have weights.
     """
-    if not dense:
-        return []
+    if weights is not None:
+        return [of_words(), *_of_measurements(weights)]
+    return _of_measurements() if dense else []
+
+
+def _of_measurements(weights: tuple[float, ...] | None = None) -> list[Settings]:
     first = {**of_measurements(), "preprocessing": Concatenated((ZScores(), Bins(), Pairs()))}
-    return [first, of_least_squares()]
+    return [first, of_least_squares(weights)]
 
 
-def of_ensemble(*, dense: bool) -> list[Settings]:
+def of_ensemble(*, dense: bool, weights: tuple[float, ...] | None = None) -> list[Settings]:
     """Return the settings of the members of the default ensemble."""
-    if dense:
+    if dense or weights is not None:
         large_steps = {**of_measurements(), "update": SoftmaxGradient(6.0, invariant=True)}
-        return [*members_of_default(dense=True), large_steps]
+        return [*members_of_default(dense=dense, weights=weights), large_steps]
     default = of_words()
     arow = {"update": AROW(), "preconditioner": "auto", "on_new_class": "learn"}
     rare = {"hypotheses": [PerClass(), CONTRASTS[0]], "preprocessing": Counts(idf=True)}

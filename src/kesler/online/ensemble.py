@@ -21,8 +21,10 @@ class _EnsembleMaker(Maker):
     def is_default(self, given: Settings) -> bool:
         return given["learners"] is None
 
-    def members(self, given: Settings, *, dense: bool) -> list[Any]:
-        return resolve_members(given["learners"], dense=dense)
+    def members(
+        self, given: Settings, *, dense: bool, weights: tuple[float, ...] | None = None
+    ) -> list[Any]:
+        return resolve_members(given["learners"], dense=dense, weights=weights)
 
     def combination(self, given: Settings) -> dict[str, Any]:
         return {name: given[name] for name in ("combine", "discount", "demotion", "share")}

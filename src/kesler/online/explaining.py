@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kesler.data.labels import class_of
 from kesler.data.rows import Rows
@@ -16,6 +18,7 @@ from kesler.learner.explanations import Explanation, Naming
 
 if TYPE_CHECKING:
     from kesler.data.rows import Vocabulary
+    from kesler.data.schema.records import Table
     from kesler.learner.ensemble import AnyLearner
     from kesler.learner.events import Event
     from kesler.online.model import Model
@@ -25,7 +28,13 @@ UNSEEN = "unseen feature"
 
 
 def explained(
-    learner: AnyLearner, rows: Rows | Event, name_of: Naming, label: Any, rival: Any, n: int
+    learner: AnyLearner,
+    rows: Rows | Event,
+    name_of: Naming,
+    label: Any,
+    rival: Any,
+    n: int,
+    cells: Cells | None = None,
 ) -> Explanation:
     """Return the explanation of one row.
 
@@ -35,6 +44,7 @@ def explained(
     rows : one row, as the learner scores it.
     name_of : names features and sub-experts.
     label, rival, n : as in :meth:`~kesler.OnlineClassifier.explain_one`.
+    cells : the cells of the row, if members of an ensemble read their inputs.
     """
     n = require_count(n)
     winner, scores = winner_and_scores(learner, rows)
@@ -46,7 +56,7 @@ def explained(
             "for the best of the others"
         )
     labels, first = learner.classes.labels, learner.classes.n_virtual
-    terms = terms_of(learner, rows, code, other)
+    terms = terms_of(learner, rows, code, other, cells)
     pair = float(scores[code]), None if other is None else float(scores[other])
     if learner.comparing is not None:  # a class that is no candidate has no score of its own
         sums = (terms.table.sum(axis=(0, 2)) + terms.start.sum(axis=1)).tolist()
@@ -91,22 +101,83 @@ def code_of(learner: AnyLearner, name: str, label: Any) -> int:
     return code
 
 
-def row_and_names(model: Model, learner: AnyLearner, x: Any) -> tuple[Rows | Event, Naming]:
-    """Return one row as it is scored, and the names of its features."""
+def explained_row(
+    model: Model, learner: AnyLearner, x: Any, label: Any, rival: Any, n: int
+) -> Explanation:
+    """Return the explanation of one row as it is given; parameters are as in `explained`."""
     reader = model._input
     x = reader.named(model, x)
     table = reader.columns.table_of_row(model, x)
-    if table is None:
-        row: Rows | Event = model._row(x, learner)
-    else:
-        row = reader.table_rows(model, table)
-        if not row.dense:
-            x = reader.columns.entries_to_score(model, table)[0]
+    if table is not None:
+        return explained_cells(model, learner, table, label, rival, n)
+    row = model._row(x, learner)
     by_name = isinstance(x, (str, Mapping)) and not learner.takes_ratings
-    if not by_name or row.dense:
-        return row, names_of_model(reader)
-    words = reader.words_of(model, [x]) if isinstance(x, str) else x
-    return row, names_of_entries(words, row, reader.sub_experts)
+    name_of = names_of_model(reader)
+    if by_name and not row.dense:
+        words = reader.words_of(model, [x]) if isinstance(x, str) else x
+        name_of = names_of_entries(words, row, reader.sub_experts)
+    return explained(learner, row, name_of, label, rival, n)
+
+
+def explained_cells(
+    model: Model, learner: AnyLearner, table: Table, label: Any, rival: Any, n: int
+) -> Explanation:
+    """Return the explanation of one row of a table, by its features or by its cells."""
+    reader = model._input
+    row, name_of = reader.table_rows(model, table), names_of_model(reader)
+    if row.measured is not None:
+        cells = Cells(model, table)
+        return explained(learner, row, cells.naming, label, rival, n, cells)
+    if not row.dense:
+        entry = reader.columns.entries_to_score(reader.columns.parsed(model, table), 1)[0]
+        name_of = names_of_entries(entry, row, reader.sub_experts)
+    return explained(learner, row, name_of, label, rival, n)
+
+
+class Cells:
+    """The cells of a row of a table, which are missing until they are replaced one after another.
+
+    Parameters
+    ----------
+    model : the estimator that reads the table.
+    table : one row.
+
+    Attributes
+    ----------
+    numbers, values, n_features : the places of the cells that are not missing, their numbers, NaN
+        if they are of another kind, and how many there are.
+    """
+
+    def __init__(self, model: Model, table: Table) -> None:
+        schema = model._input.columns.known.schema
+        cells = model._input.columns.parsed(model, table)
+        kinds = {column.name: column.kind for column in schema.learnt}
+        found = {name: cells[name][0] for name in kinds if name in cells}
+        self._known = {name: cell for name, cell in found.items() if cell is not None}
+        are_numbers = [kinds[name] == "number" for name in self._known]
+        self.numbers = np.arange(len(self._known))
+        self.values = np.array(
+            [
+                float(cell) if is_number else np.nan
+                for cell, is_number in zip(self._known.values(), are_numbers, strict=True)
+            ]
+        )
+        self.n_features = len(self._known)
+        self._model, self._table, self._kinds = model, table, kinds
+
+    def naming(self, place: int, number: int, is_feature: bool) -> str:
+        """Return the name of a cell: that of its column, and its category if it has one."""
+        name = [*self._known][place]
+        return f"{name}={self._known[name]}" if self._kinds[name] == "category" else name
+
+    def rows_of(self, masks: npt.NDArray[np.bool_]) -> Rows:
+        """Return a row for each mask (n_rows, n_cells), with the cells where it is true."""
+        columns = {
+            name: [self._table.columns[name][0] if is_there else None for is_there in mask.tolist()]
+            for name, mask in zip(self._known, masks.T, strict=True)
+        }
+        table = replace(self._table, n_rows=len(masks), columns=columns, places=None)
+        return self._model._input.table_rows(self._model, table)
 
 
 # ---- names ---------------------------------------------------------------------------------------

@@ -45,12 +45,15 @@ from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
     from kesler.candidates import Candidates
+    from kesler.data.schema.measurements import Inputs
     from kesler.learner.memory import Memory
     from kesler.learner.ranks import Ranks
     from kesler.trees.tree import Tree
 
 Settings = Mapping[str, Any]
 OF_DEFAULT = (AUTO, "ensemble")
+OF_ROWS = ("hypotheses", "preprocessing", "preconditioner", "candidates")
+"""The settings that follow from the form of the rows."""
 
 
 class Maker:
@@ -66,9 +69,13 @@ class Maker:
 
     # ---- learners ---------------------------------------------------------------------------
 
-    def learner(self, given: Settings, *, dense: bool) -> AnyLearner:
-        """Return a new learner for rows that list every feature if `dense`, else non-zeros."""
-        members = self.members(given, dense=dense)
+    def learner(self, given: Settings, *, dense: bool, inputs: Inputs | None = None) -> AnyLearner:
+        """Return a new learner for rows that list every feature if `dense`, else non-zeros.
+
+        If a table has inputs, some members of its ensemble read these beside the features.
+        """
+        weights = None if inputs is None else inputs.weights
+        members = self.members(given, dense=dense, weights=weights)
         if members is None:
             return self.single(given, dense=dense)
         for settings in (given, *(each.get_params(deep=False) for each in members)):
@@ -83,7 +90,11 @@ class Maker:
                     "default for measurements is: its learners score all classes. Leave it out, "
                     "or use OnlineClassifier() alone on texts or rows that list non-zeros"
                 )
-        made = [each._maker.single(each.get_params(deep=False), dense=dense) for each in members]
+        made = [
+            each._maker.single(own, dense=dense or not each._maker.takes_sparse_rows(own))
+            for each in members
+            for own in [each.get_params(deep=False)]
+        ]
         names = [type(each).__name__ for each in members]
         return EnsembleLearner(made, names, **self.combination(given))
 
@@ -258,18 +269,33 @@ class Maker:
 
     # ---- members ----------------------------------------------------------------------------
 
-    def members(self, given: Settings, *, dense: bool) -> list[Any] | None:
-        """Return the members if these are settings of an ensemble, else None."""
+    def reads_inputs(self, given: Settings) -> bool:
+        """Return whether members of an ensemble read the inputs of a table with categories.
+
+        Those do that read only rows that list every feature, beside others that read all rows.
+        """
+        members = self.members(given, dense=False, weights=(1.0,)) or []
+        forms = {m._maker.takes_sparse_rows(m.get_params(deep=False)) for m in members}
+        return len(forms) > 1
+
+    def members(
+        self, given: Settings, *, dense: bool, weights: tuple[float, ...] | None = None
+    ) -> list[Any] | None:
+        """Return the members if these are settings of an ensemble, else None.
+
+        weights : those of the inputs of a table, which some members read; None without any.
+        """
         beside = given_of(given)
         update = beside.pop("update", AUTO)
         if self.answer.kind != "class" or "update" not in given:
             return None
         if isinstance(update, (list, tuple)):
             require_only(given, "update")
-            return resolve_members(update, dense=dense)
+            return resolve_members(update, dense=dense, weights=weights)
         if not isinstance(update, str) or update not in OF_DEFAULT:
             return None
-        members = of_ensemble(dense=dense) if update != AUTO else members_of_default(dense=dense)
+        of_default = members_of_default if update == AUTO else of_ensemble
+        members = of_default(dense=dense, weights=weights)
         beyond = setting_without_members(members, beside)
         if beyond is None:
             return _classifiers(with_given(members, beside)) or None
@@ -348,10 +374,13 @@ class Maker:
         return all(part.feature_map is None or part.feature_map.zero_at_zero for part in parts)
 
 
-def resolve_members(learners: Any, *, dense: bool) -> list[Any]:
+def resolve_members(
+    learners: Any, *, dense: bool, weights: tuple[float, ...] | None = None
+) -> list[Any]:
     """Return the members of an ensemble: the given ones, or the default ones.
 
-    "ensemble" and None stand for the default members. What members have learnt is left out.
+    "ensemble" and None stand for the default members. What members have learnt is left out. The
+    weights are those of the inputs of a table, None without any.
 
     Raises
     ------
@@ -359,7 +388,7 @@ def resolve_members(learners: Any, *, dense: bool) -> list[Any]:
         If the list is empty, or a member is not a single-label classifier or is an ensemble.
     """
     if learners is None or (isinstance(learners, str) and learners == "ensemble"):
-        return _classifiers(of_ensemble(dense=dense))
+        return _classifiers(of_ensemble(dense=dense, weights=weights))
     if not isinstance(learners, (list, tuple)) or not learners:
         raise KeslerError(
             f"an ensemble cannot be made of {learners!r}: give a list of learners, such as "
@@ -377,7 +406,7 @@ def resolve_members(learners: Any, *, dense: bool) -> list[Any]:
         if maker.members(given, dense=False) is not None:
             raise KeslerError(f"{learner!r} is an ensemble itself: give its learners instead")
         # The default for measurements is an ensemble: it stands for its members.
-        found += maker.members(given, dense=dense) or [unfitted(learner)]
+        found += maker.members(given, dense=dense, weights=weights) or [unfitted(learner)]
     return found
 
 
@@ -450,7 +479,22 @@ def with_given(members: Sequence[Settings], given: Mapping[str, Any]) -> list[di
 
 def _for_member(member: Settings, given: Mapping[str, Any]) -> Settings:
     kinds = ("each",) if _has_matrix(member) else ("each", "gradients")
-    return {name: each for name, each in given.items() if SETTINGS[name].members in kinds}
+    unfit = () if _lists_all(member) else ("replay",)
+    return {
+        name: each
+        for name, each in given.items()
+        if SETTINGS[name].members in kinds and name not in unfit
+    }
+
+
+def _lists_all(member: Settings) -> bool:
+    """Return whether a member reads rows that list every feature."""
+    return not member["preprocessing"].zero_at_zero
+
+
+def _differ(members: Sequence[Settings]) -> bool:
+    """Return whether some members read all features and others those that are not zero."""
+    return len({*map(_lists_all, members)}) > 1
 
 
 def _has_matrix(member: Settings) -> bool:
@@ -462,9 +506,11 @@ def setting_without_members(members: Sequence[Settings], given: Mapping[str, Any
     """Return the name of a given setting that a member cannot have, None if there is none.
 
     A matrix of second moments has one row for each feature of x: no view of a class, and no
-    preprocessing that makes many features of one.
+    preprocessing that makes many features of one. Members that read rows in different forms have
+    parts of their own.
     """
-    alone = (name for name in given if SETTINGS[name].members == "alone" and name != "update")
+    unfit = OF_ROWS if _differ(members) else ()
+    alone = (n for n in given if n in unfit or (SETTINGS[n].members == "alone" and n != "update"))
     of_matrix = any(map(_has_matrix, members))
     return next(alone, next((name for name in _wide(given) if of_matrix), None))
 

@@ -97,12 +97,13 @@ class Reader:
         """Return rows of a table as they are scored."""
         names = self.columns.measured(self.takes_missing(model))
         if not names:
-            entries = self.columns.entries_to_score(model, table)
-            return self.entry_rows(model, entries, learn=False)
-        from kesler.data.schema.measurements import array_of_cells
+            cells = self.columns.parsed(model, table)
+            entries = self.columns.entries_to_score(cells, table.n_rows)
+            return self.columns.with_inputs(self.entry_rows(model, entries, learn=False), cells)
+        from kesler.data.schema.measurements import Inputs
 
         cells = self.columns.parsed(model, table)
-        return Rows.from_dense(array_of_cells(cells, names, table.n_rows))
+        return Rows.from_dense(Inputs.of_numbers(names).array(cells, table.n_rows))
 
     def apart(self, model: Model, X: Any) -> tuple[Any, Ratings | None, bool]:
         """Return the attributes and the ratings in X, and whether the attributes are texts."""
@@ -633,15 +634,21 @@ class ColumnReader:
         """Count the cells of rows that are scored from now on, in `scored`."""
         self.scored = None if self.state is None else self.state.schema.uncounted()
 
-    def entries_to_score(self, model: Model, table: Table) -> Entries:
-        """Return the features of rows that are not learnt."""
+    def entries_to_score(self, cells: Mapping[str, Any], n_rows: int) -> Entries:
+        """Return the features of parsed rows that are not learnt."""
         from kesler.data.schema import features
 
-        state, cells = self.known, self.parsed(model, table)
-        entries, _ = features.entries_of(
-            cells, table.n_rows, state.schema, state.moments, None, learn=False
-        )
-        return entries
+        state = self.known
+        return features.entries_of(
+            dict(cells), n_rows, state.schema, state.moments, None, learn=False
+        )[0]
+
+    def with_inputs(self, rows: Rows, cells: Mapping[str, Any]) -> Rows:
+        """Return rows of parsed cells with their inputs beside, if members read these."""
+        inputs = self.known.inputs
+        if inputs is None:
+            return rows
+        return replace(rows, measured=Rows.from_dense(inputs.array(cells, len(rows))))
 
 
 def _formats_of_dates(column: Column) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from kesler.online.metadata import require_members, validated
 from kesler.settings.codec import estimator_of, settings_of
 from kesler.state.fields import Arrays, damaged, fields_of, is_finite
 from kesler.state.records import MOST_ROWS, LearnerRecord
+
+if TYPE_CHECKING:
+    from kesler.data.schema.measurements import Inputs
 
 # What inconsistent contents of a file, each of its kind, may raise in the parts made of them.
 _INCONSISTENT = (
@@ -222,7 +225,15 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
         given_columns(model), on_mismatch(model)  # raise if they are none
         answer = model.answer
         reader.columns.state = restored_table(metadata["table"], answer.kind, answer.n_virtual)
+        _require_inputs(model._learner, reader.columns.known.inputs)
     model.notes_ = metadata["notes"]
+
+
+def _require_inputs(learner: AnyLearner, inputs: Inputs | None) -> None:
+    """Raise unless the inputs of a table are those that members of an ensemble read."""
+    widths = {each.n_inputs for each in learner.members if each.lists_all}
+    if inputs is not None and widths != {len(inputs)}:
+        raise damaged(f"a table has {len(inputs)} inputs, and its members read {sorted(widths)}")
 
 
 def _restore_ranks(

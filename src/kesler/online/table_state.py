@@ -15,7 +15,7 @@ from kesler.data.inputs import row_weights
 from kesler.data.schema.cells import INFINITE, plain
 from kesler.data.schema.features import Moments
 from kesler.data.schema.inference import N_ROWS, infer
-from kesler.data.schema.measurements import schema_of_numbers
+from kesler.data.schema.measurements import Inputs, inputs_of, schema_of_numbers
 from kesler.data.schema.records import Table, concatenated, table_of
 from kesler.data.schema.schema import Column, Schema
 from kesler.errors import KeslerError
@@ -114,6 +114,7 @@ class TableState:
     kept : the first rows, while there are fewer than `N_ROWS`; None afterwards.
     named : whether columns have names, not only positions.
     by_name : whether rows are mappings of names to numbers, which are words without a schema.
+    inputs : the inputs of the members of an ensemble that read an array; None without any.
     """
 
     schema: Schema = field(default_factory=Schema)
@@ -121,6 +122,7 @@ class TableState:
     kept: tuple[Batch, ...] | None = ()
     named: bool = True
     by_name: bool = False
+    inputs: Inputs | None = None
 
     @property
     def are_words(self) -> bool:
@@ -135,18 +137,25 @@ class TableState:
     def __deepcopy__(self, memo: Any) -> TableState:
         return self  # nothing in it changes
 
-    def inferred(self, batch: Batch, given: Mapping[str, Column], *, dense_only: bool) -> Schema:
-        """Return the schema of the first rows, the last of which are those of a batch."""
+    def inferred(
+        self, batch: Batch, given: Mapping[str, Column], *, dense_only: bool, with_inputs: bool
+    ) -> tuple[Schema, Inputs | None]:
+        """Return the schema of the first rows, the last of which are those of a batch.
+
+        The second item are their inputs, None unless `with_inputs`.
+        """
         cells = concatenated([each.table for each in (*(self.kept or ()), batch)])
         first = {name: column[:N_ROWS] for name, column in cells.items()}
         if self.by_name:
-            return schema_of_numbers(first, dense_only=dense_only)
-        return infer(first, given)
+            return schema_of_numbers(first, dense_only=dense_only), None
+        schema = infer(first, given)
+        return schema, inputs_of(schema, first) if with_inputs else None
 
-    def begun(self, schema: Schema, *, again: bool) -> TableState:
-        """Return the state with this schema, before any row if `again`."""
+    def begun(self, schema: Schema, inputs: Inputs | None, *, again: bool) -> TableState:
+        """Return the state with this schema and these inputs, before any row if `again`."""
         counted = schema if again else schema.counted_as(self.schema)
-        return replace(self, schema=counted, moments={} if again else self.moments)
+        moments = {} if again else self.moments
+        return replace(self, schema=counted, inputs=inputs, moments=moments)
 
     def with_kept(self, kept: tuple[Batch, ...]) -> TableState:
         """Return the state with these rows, none of them if there are enough.
@@ -169,6 +178,7 @@ class TableState:
             "kept": None if self.kept is None else [batch.to_json() for batch in self.kept],
             "named": self.named,
             "by_name": self.by_name,
+            "inputs": None if self.inputs is None else self.inputs.to_json(),
         }
 
 
@@ -195,7 +205,9 @@ def restored(stored: Any, answer: Kind, n_virtual: int) -> TableState:
             raise ValueError("columns neither have names nor lack them")
         if sum(map(len, batches or ())) >= N_ROWS:
             raise ValueError("its first rows are too many")
-        return TableState(schema, moments, batches, named, by_name)
+        inputs = stored.get("inputs")
+        inputs = None if inputs is None else Inputs.from_json(inputs)
+        return TableState(schema, moments, batches, named, by_name, inputs)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         if isinstance(error, KeslerError):
             raise

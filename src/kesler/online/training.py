@@ -28,6 +28,7 @@ from kesler.online.contract import exclusive_trials
 from kesler.online.reader import given_columns, on_mismatch, texts_of
 
 if TYPE_CHECKING:
+    from kesler.data.schema.measurements import Inputs
     from kesler.data.schema.records import Table
     from kesler.data.schema.schema import Schema
     from kesler.online.model import Model
@@ -221,24 +222,29 @@ def table_blocks(
         return
     by_name = entries is not None
     kept, state = (*state.kept, batch), replace(state, by_name=by_name)
-    dense_only = by_name and not model._maker.takes_sparse_rows(model.get_params(deep=False))
-    schema = state.inferred(batch, given, dense_only=dense_only)
+    settings = model.get_params(deep=False)
+    dense_only = by_name and not model._maker.takes_sparse_rows(settings)
+    schema, inputs_beside = state.inferred(
+        batch, given, dense_only=dense_only, with_inputs=model._maker.reads_inputs(settings)
+    )
     if by_name and not len(schema):
         inputs.require_entries(entries, takes_missing=False)
-    if schema != state.schema:
-        _begin_again(model, state, schema)
+    if (schema, inputs_beside) != (state.schema, state.inputs):
+        _begin_again(model, state, schema, inputs_beside)
     else:
-        columns.state = state.begun(schema, again=False)
+        columns.state = state.begun(schema, inputs_beside, again=False)
     # Before they are learnt: an interrupt keeps the rows learnt by then, and the schema.
     columns.state = columns.known.with_kept(kept)
     yield from _blocks_of(model, batch)
 
 
-def _begin_again(model: Model, state: TableState, schema: Schema) -> None:
-    """Learn the first rows again, with another schema."""
+def _begin_again(
+    model: Model, state: TableState, schema: Schema, inputs_beside: Inputs | None = None
+) -> None:
+    """Learn the first rows again, with another schema or other inputs."""
     model._learner = None
     model._input.begin_again()
-    model._input.columns.state = state.begun(schema, again=True)
+    model._input.columns.state = state.begun(schema, inputs_beside, again=True)
     for earlier in state.kept or ():
         for block in _blocks_of(model, earlier):
             model._learn(*block)
@@ -301,7 +307,7 @@ def _measured_blocks(
 def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
     """Yield blocks of rows with the schema so far, extended by the new columns of a batch."""
     from kesler.data.schema import features, values
-    from kesler.data.schema.measurements import array_of_cells
+    from kesler.data.schema.measurements import Inputs
 
     reader = model._input
     columns, state = reader.columns, reader.columns.known
@@ -318,7 +324,7 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
             table, state.schema, given_columns(model), on_mismatch(model), learn=True
         )
         columns.state = replace(state, schema=schema)
-        array = array_of_cells(cells, names, len(batch))
+        array = Inputs.of_numbers(names).array(cells, len(batch))
         yield from _measured_blocks(model, array, batch.targets, batch.weights)
         return
     model._prepared(dense=False)
@@ -329,8 +335,9 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
     for start in range(0, len(batch), BLOCK_ROWS):
         part = slice(start, min(len(batch), start + BLOCK_ROWS))
         weights = None if batch.weights is None else batch.weights[part]
+        of_part = {name: column[part] for name, column in cells.items()}
         entries, moments = features.entries_of(
-            {name: column[part] for name, column in cells.items()},
+            of_part,
             part.stop - part.start,
             schema,
             moments,
@@ -341,7 +348,7 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
         columns.state = replace(state, schema=schema, moments=moments)
         with model._between_trials():  # others may add the names of events
             rows = reader.entry_rows(model, entries, learn=True)
-        yield rows, batch.targets[part], weights
+        yield columns.with_inputs(rows, of_part), batch.targets[part], weights
 
 
 def _decay(half_life: Any) -> float:

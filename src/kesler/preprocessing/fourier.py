@@ -41,6 +41,10 @@ class RandomFourier(Expansion):
         and at most 1: distances between rows of many inputs hardly differ.
     seed : int, 0 or more, default 0
         The seed of the random numbers.
+    weights : tuple of float, 0 or more, or None, default None
+        The weight of each input, :math:`a_i`: with weights, :math:`\omega_j \circ a` stands for
+        :math:`\omega_j`, scaled so that the mean of :math:`a_i^2` is 1. Inputs of larger weight
+        have larger parts in the distances between rows. None for equal weights.
 
     Raises
     ------
@@ -69,10 +73,13 @@ class RandomFourier(Expansion):
     n_features: int = 400
     bandwidth: float | str = "auto"
     seed: int = 0
+    weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         require_integer(self, "n_features", 1)
         require_integer(self, "seed", 0)
+        if self.weights is not None:
+            object.__setattr__(self, "weights", _weights_of(self.weights))
         value: Any = self.bandwidth
         if isinstance(value, str) and value == "auto":
             return
@@ -102,4 +109,30 @@ class RandomFourier(Expansion):
         random = np.random.RandomState(self.seed % 2**32)
         phases = random.uniform(0, 2 * math.pi, self.n_features)
         projection = random.standard_normal((n_inputs, self.n_features))
+        if self.weights is not None:
+            projection *= self._scales(n_inputs)[:, None]
         return projection.astype(np.float32), phases.astype(np.float32)
+
+    def _scales(self, n_inputs: int) -> npt.NDArray[np.float64]:
+        """Return the weights of the inputs, whose mean square is 1."""
+        weights = np.array(self.weights)
+        if len(weights) != n_inputs:
+            raise KeslerError(
+                f"RandomFourier(weights=...) has {len(weights)} weights, but rows have {n_inputs} "
+                "inputs: give a weight for each"
+            )
+        return weights / math.sqrt(np.square(weights).mean())
+
+
+def _weights_of(given: Any) -> tuple[float, ...]:
+    """Return weights of inputs as a tuple; raise unless they are numbers, 0 or more, not all 0."""
+    try:
+        found = tuple(map(float, given))
+    except (TypeError, ValueError):
+        found = ()
+    if not found or not all(0 <= each < math.inf for each in found) or not any(found):
+        raise KeslerError(
+            f"RandomFourier(weights={given!r}): give a number of 0 or more for each input, not all "
+            "of them 0, or None"
+        )
+    return found

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from kesler.data.schema.entries import Coder, Doubles, Entries, Grid, Part, Parts, scale_to
 from kesler.data.schema.kinds import KINDS, Options
-from kesler.data.schema.schema import Column, Schema
+from kesler.data.schema.schema import Schema
 from kesler.data.schema.sequences import entries_of_sequences
 from kesler.data.schema.terms import entries_of_texts
 from kesler.data.schema.values import Values
@@ -40,8 +40,7 @@ KNOTS = tuple(k / 2 for k in range(-4, 5))
 OF_NUMBER = ("", *(f"@{k}" for k in range(len(KNOTS))))  # what ends the names of its features
 CYCLES = tuple(f"{cycle}.{part}" for cycle in ("day", "week", "year") for part in ("sin", "cos"))
 THURSDAY = 3  # the day of the week of 1970-01-01, from Monday
-# Of tables without texts, pairs of up to so many columns of categories have features of their own.
-MOST_PAIRED, UNPAIRED = 12, ("text", "sequence", "tags", "vector")
+MOST_PAIRED = 12  # columns of categories of tables without texts, of whose pairs features are made
 LONGEST_CATEGORY, WORDS_OF_CATEGORY = 80, 1.25  # characters; length of the words of a category
 
 Moments = Mapping[str, tuple[float, float, float]]
@@ -116,15 +115,10 @@ def paired_columns(schema: Schema) -> list[str]:
     >>> paired_columns(Schema((Column("a", "category"), Column("b", "category"))))
     ['a', 'b']
     """
-    if any(column.kind in UNPAIRED and not _are_names(column) for column in schema.columns):
+    if schema.has_texts:
         return []
     names = [each.name for each in schema.columns if each.kind == "category"]
     return names if 1 < len(names) <= MOST_PAIRED else []
-
-
-def _are_names(column: Column) -> bool:
-    """Return whether a column of texts has names, beside which pairs of categories are learnt."""
-    return column.kind == "text" and column.options.get("ngrams") == 1
 
 
 def _entries_of_pairs(names: Sequence[str], values: Values, length: float | None) -> list[Entries]:

@@ -1,19 +1,32 @@
-"""Measurements: rows of the same few names with real values, unlike counts of words."""
+"""Measurements: rows of the same few numbers, unlike counts of words, and tables as such rows."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.schema.cells import Cell
+from kesler.data.schema.cells import Cell, UnfitError
+from kesler.data.schema.kinds import category_of
 from kesler.data.schema.schema import Column, Schema
 from kesler.data.sparse_rows import as_float32
 
 LISTED = 0.75
 """The least share of all names that rows of measurements list, on average."""
+
+MOST_INPUTS = 512
+"""The most inputs of a table with categories; the cost of a row grows with their number."""
+
+OF_COLUMN = {"number": 1.0, "date": 1.0, "category": 0.5}
+"""The weight of a column of each kind in distances between rows, as the root of its part. That of
+categories was chosen on tables of which half have few that matter."""
+
+N_OF_DATE, MICROSECONDS_OF_DAY = 7, 86_400e6
 
 MOST_NAMES = 1024
 """The most names of measurements; the first rows of more names are not kept."""
@@ -74,10 +87,132 @@ def schema_of_numbers(columns: Mapping[str, Sequence[Cell]], *, dense_only: bool
     )
 
 
-def array_of_cells(
-    cells: Mapping[str, Sequence[Any]], names: Iterable[str], n_rows: int
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The columns of numbers, dates and categories of a table as the inputs of an array.
+
+    A number is an input; a date is its day and its places in the day, the week and the year; a
+    category is an input for each of those of the first rows, 1 for the one of the row. Inputs of a
+    missing cell are NaN.
+
+    Parameters
+    ----------
+    columns : tuple of (name, kind, categories)
+        The columns, with the categories of the first rows; () of other kinds.
+
+    Examples
+    --------
+    >>> inputs = Inputs((("size", "number", ()), ("colour", "category", ("red", "blue"))))
+    >>> inputs.array({"size": [2.5, None], "colour": ["blue", "green"]}, 2)
+    array([[2.5, 0. , 1. ],
+           [nan, 0. , 0. ]], dtype=float32)
+    >>> [round(weight, 2) for weight in inputs.weights]
+    [1.0, 0.35, 0.35]
+    """
+
+    columns: tuple[tuple[str, str, tuple[str, ...]], ...]
+
+    @staticmethod
+    def of_numbers(names: Iterable[str]) -> Inputs:
+        """Return the inputs of columns of numbers."""
+        return Inputs(tuple((name, "number", ()) for name in names))
+
+    def __len__(self) -> int:
+        return sum(width_of(kind, categories) for _, kind, categories in self.columns)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The weight of each input in distances between rows, by which columns have equal parts."""
+        return tuple(
+            weight
+            for _, kind, categories in self.columns
+            for weight in [OF_COLUMN[kind] / math.sqrt(width_of(kind, categories))]
+            * width_of(kind, categories)
+        )
+
+    def array(self, cells: Mapping[str, Sequence[Any]], n_rows: int) -> npt.NDArray[np.float32]:
+        """Return parsed cells as rows; columns that are absent are missing."""
+        missing = [None] * n_rows
+        return np.concatenate(
+            [_inputs_of(cells.get(name, missing), kind, each) for name, kind, each in self.columns],
+            axis=1,
+        )
+
+    def to_json(self) -> list[Any]:
+        """Return the columns as JSON can hold them."""
+        return [[name, kind, list(categories)] for name, kind, categories in self.columns]
+
+    @staticmethod
+    def from_json(stored: Any) -> Inputs:
+        """Return the inputs that `to_json` described; raise ValueError if they are none."""
+        columns = tuple((name, kind, tuple(each)) for name, kind, each in stored)
+        texts = [text for name, kind, each in columns for text in (name, kind, *each)]
+        found = Inputs(columns)
+        if not (
+            {*map(type, texts)} == {str}
+            and all(kind in OF_COLUMN for _, kind, _ in columns)
+            and len({name for name, *_ in columns}) == len(columns)
+            and 0 < len(found) <= MOST_INPUTS
+        ):
+            raise ValueError(f"inputs {stored}")
+        return found
+
+
+def width_of(kind: str, categories: Sequence[str]) -> int:
+    """Return the number of inputs of a column."""
+    return {"number": 1, "date": N_OF_DATE}.get(kind, len(categories))
+
+
+def inputs_of(schema: Schema, first: Mapping[str, Sequence[Cell]]) -> Inputs | None:
+    """Return the inputs of a table beside its other features, from its first rows.
+
+    None if all columns are numbers, which are inputs by themselves, or some have texts, lists or
+    sequences, which say more than all others. Columns beyond `MOST_INPUTS` have none.
+    """
+    if schema.measurements or schema.has_texts:
+        return None
+    columns, n_inputs = [], 0
+    for column in (each for each in schema.learnt if each.kind in OF_COLUMN):
+        is_category = column.kind == "category"
+        categories = _categories(first.get(column.name, ())) if is_category else ()
+        n_inputs += width_of(column.kind, categories)
+        if n_inputs > MOST_INPUTS:
+            break
+        columns.append((column.name, column.kind, categories))
+    return Inputs(tuple(columns)) if n_inputs else None
+
+
+def _categories(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Return the categories in cells, in the order of their first occurrence."""
+    found = dict[str, None]()
+    for cell in cells:
+        with suppress(UnfitError):
+            found |= {} if cell is None else {category_of(cell, {}): None}
+    return tuple(found)
+
+
+def _inputs_of(
+    cells: Sequence[Any], kind: str, categories: Sequence[str]
 ) -> npt.NDArray[np.float32]:
-    """Return parsed cells of columns of numbers as rows, NaN where one is missing."""
-    missing = [None] * n_rows
-    columns = [as_float32(np.array(cells.get(name, missing), dtype=float)) for name in names]
-    return np.stack(columns, axis=1)
+    """Return the inputs of a column, of shape (n_rows, n_inputs)."""
+    if kind == "category":
+        return _of_categories(cells, categories)
+    if kind == "number":
+        return as_float32(np.array(cells, dtype=float))[:, None]
+    from kesler.data.schema.features import cycles_of
+
+    moments = np.array(cells, dtype="datetime64[us]")
+    days = moments.astype(np.int64) / MICROSECONDS_OF_DAY  # float32 holds these to some minutes
+    dates = np.concatenate([days[:, None], cycles_of(moments)], axis=1)
+    dates[np.isnat(moments)] = np.nan
+    return as_float32(dates)
+
+
+def _of_categories(cells: Sequence[Any], categories: Sequence[str]) -> npt.NDArray[np.float32]:
+    """Return an input for each category, 1 for that of a row."""
+    numbers = {category: i for i, category in enumerate(categories)}
+    codes = np.array([numbers.get(cell, -1) for cell in cells], dtype=np.int64)
+    found = (codes[:, None] == np.arange(len(categories))).astype(np.float32)
+    found[[cell is None for cell in cells]] = np.nan
+    array: npt.NDArray[np.float32] = found
+    return array

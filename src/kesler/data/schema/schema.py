@@ -19,6 +19,7 @@ from kesler.errors import KeslerError
 OF_ARRAY = "x"  # columns of arrays are x0, x1 and so on
 OF_TEXTS = "text"  # the column of a list of texts
 NOT_LEARNT = ("identifier", "ignore")
+WITH_PARTS = ("text", "sequence", "tags", "vector")
 NAMED_KINDS = ", ".join(kind for kind in KINDS if kind != "any")
 OTHERS = "*"  # all columns that are not named
 NO_CELLS = "no cells in the first rows"  # the reason of a column of numbers among others
@@ -158,6 +159,11 @@ class Column:
     def is_awaited(self) -> bool:
         """Whether it is a column of numbers that has had no cells so far."""
         return self.reason == NO_CELLS and not self.n_cells
+
+    @property
+    def has_names(self) -> bool:
+        """Whether it is a text of names, which say little beside categories."""
+        return self.kind == "text" and self.options.get("ngrams") == 1
 
     @property
     def is_wrong(self) -> bool:
@@ -332,6 +338,11 @@ another kind, name it: columns={'zip': 'category'}"]
         """The names of the columns if all that are learnt are numbers, else none."""
         are_numbers = all(column.kind == "number" for column in self.learnt)
         return [column.name for column in self.learnt] if are_numbers else []
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether a column has texts of several words, sequences or lists."""
+        return any(each.kind in WITH_PARTS and not each.has_names for each in self.columns)
 
     def of_kind(self, kind: str) -> list[Column]:
         """Return the columns of a kind."""
