@@ -17,11 +17,11 @@ def shares(losses: Array, base: float) -> Array:
 def with_pools(p: Array, y: Any) -> Iterator[tuple[int, int, Array]]:
     """Yield each target, the number of classes known before it and the experts' probabilities.
 
-    Genest and Zidek 1986: the members' geometric mean to a power, scaled to 1; the power follows
-    the gradient of the log-loss. The last expert corrects the pool by a logistic regression, of
+    Genest and Zidek 1986: the product of the members' probabilities to a power each, scaled to 1;
+    the powers follow the gradient of the log-loss. The last expert corrects the pool by a logistic regression, of
     whether the target is that of the row before, on the log-odds.
     """
-    k, last, power, power_squares = 0, -1, 1.0, 1.0
+    k, last, powers, power_squares = 0, -1, np.full(len(p), 1 / len(p)), np.ones(len(p))
     theta, squares, steps = np.array([1.0, 0.0]), np.ones(2), np.array([0.1, 0.3])
     for t, answer in enumerate(y):
         if len(p) == 1:
@@ -30,8 +30,8 @@ def with_pools(p: Array, y: Any) -> Iterator[tuple[int, int, Array]]:
             continue
         pools, before = np.zeros((2, p.shape[2])), np.ones(2)
         if k:
-            means = np.log(np.maximum(p[:, t, :k], 1e-6)).mean(axis=0)
-            pools[:, :k] = np.exp(power * means) / np.exp(power * means).sum()
+            logs = np.log(np.maximum(p[:, t, :k], 1e-6))
+            pools[:, :k] = np.exp(powers @ logs) / np.exp(powers @ logs).sum()
         if k > 1:
             was = np.clip(pools[0, last], 1e-6, 1 - 1e-6)
             before[0] = np.log(was / (1 - was))
@@ -44,9 +44,9 @@ def with_pools(p: Array, y: Any) -> Iterator[tuple[int, int, Array]]:
             squares += slope**2
             theta = theta - steps * slope / np.sqrt(squares)
         if answer < k:
-            slope = pools[0, :k] @ means - means[answer]
-            power_squares += slope**2
-            power = np.clip(power - 0.1 * slope / np.sqrt(power_squares), 0.5, 5.0)
+            slopes = logs @ pools[0, :k] - logs[:, answer]
+            power_squares += slopes**2
+            powers = np.clip(powers - 0.1 * slopes / np.sqrt(power_squares), 0.0, 5.0)
         k, last = max(k, answer + 1), answer
 
 

@@ -102,6 +102,7 @@ def run(way, winners, p, y, discount=0.9, demotion=0.5, state=None):
         stored = allocated(fields_of(EnsembleRecord), owner, lengths)
         stored["weights"][:] = 1 / n_experts
         stored["paths"][:] = math.log(n_experts)
+        stored["exponents"][:], stored["slopes"][:] = 1 / n_members, 1.0
         rule = {"rule": WAYS.index(way), "discount": discount, "demotion": demotion}
         rule |= {"share": demotion, "is_ordered": 1}
         state = bind(EnsembleRecord, stored | converted(EnsembleRecord, rule))

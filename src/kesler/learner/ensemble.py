@@ -111,6 +111,7 @@ class EnsembleLearner(Observing):
         self.stored = allocated(fields_of(EnsembleRecord), self, self._lengths)
         self.stored["weights"][:] = 1.0 / len(self.stored["weights"])
         self.stored["paths"][:] = math.log(len(self.stored["weights"]))
+        self.stored["exponents"][:], self.stored["slopes"][:] = 1.0 / len(self.members), 1.0
         self.seconds_in_threads = 0.0
         self.lock = learner_lock(self)
 
@@ -451,6 +452,10 @@ class EnsembleLearner(Observing):
         KeslerError
             If an array is missing, has another dtype or shape, or holds invalid values.
         """
+        if "ensemble.pooling" in arrays:
+            from kesler.settings import former
+
+            arrays = former.ensemble(arrays, len(self.members))
         stored = checked(self._fields, self, self._lengths, arrays, "ensemble.")
         for name, array in stored.items():
             put(array, self.stored[name])

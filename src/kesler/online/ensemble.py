@@ -49,7 +49,7 @@ class Ensemble(OnlineClassifier):
 
     "fixed-share" predicts :math:`\arg\max_r \sum_i w_i p_i(r \mid x)` with experts that are the N
     learners and, of several learners, two more: their logarithmic pool
-    :math:`p_{N+1} \propto \prod_{i \le N} p_i^{\beta/N}`, and a pool that knows the last class z,
+    :math:`p_{N+1} \propto \prod_{i \le N} p_i^{\beta_i}`, and a pool that knows the last class z,
 
     .. math:: p_{N+2}(z) = \sigma(a \log \tfrac{p_{N+1}(z)}{1 - p_{N+1}(z)} + c), \quad
         w_i \leftarrow (1 - \alpha) \tfrac{w_i p_i(y)}{\sum_j w_j p_j(y)} +
@@ -57,9 +57,10 @@ class Ensemble(OnlineClassifier):
 
     where the other classes share the rest as in the pool. In `partial_fit` and `learn_one`, a and
     c, at first 1 and 0, follow the gradient of the log-loss of whether z comes again; `fit` takes
-    its rows as a set, where z is not known. :math:`\beta`, at first 1 and kept from 0.5 to 5,
-    follows that of the pool's log-loss, since learners that err on different rows are together more
-    certain than each of them. Of one learner there are no pools.
+    its rows as a set, where z is not known. The exponents :math:`\beta_i`, at first 1/N and kept
+    from 0 to 5, follow the gradient of the pool's log-loss, which is convex in them: what a learner
+    says that others know better counts less, and learners that err on different rows are together
+    more certain than each of them. Of one learner there are no pools.
 
     Parameters
     ----------

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 Settings = dict[str, Any]
 
 # Where parts were when the journals of Kesler 0.1 were written.
@@ -74,6 +76,16 @@ def metadata(written: Mapping[str, Any]) -> dict[str, Any]:
         "declared": written.get("declared", []),
         "uncertainty": written.get("uncertainty"),
         "notes": written["notes"],
+    }
+
+
+def ensemble(written: Mapping[str, Any], n_members: int) -> dict[str, Any]:
+    """Return the arrays of an ensemble whose pool had one exponent for the mean of its members."""
+    exponent = float(written["ensemble.pooling"][0]) / n_members
+    return {
+        **written,
+        "ensemble.exponents": np.full(n_members, exponent),
+        "ensemble.slopes": np.ones(n_members),
     }
 
 

@@ -41,8 +41,6 @@ CALIBRATION = record(inverse="f8", information="f8", lapses="f8", n_targets="f8"
 UNCALIBRATED = (1.0, 0.0, 1.0, 50.0)
 # The class of the last target, -1 if the next row does not follow it.
 LAST = record(target="i8")
-# The exponent of the pool of members, and the sum of the squared derivatives by it, from 1.
-POOLING = record(exponent="f8", squares="f8")
 # Whether the last class comes again: what the log-odds in the pool are multiplied by and what is
 # added to them, or the sums of the squared derivatives by both.
 REPETITION = record(factor="f8", addend="f8")
@@ -630,8 +628,9 @@ class EnsembleRecord(NamedTuple):
     all experts, which are the members, their pool and the pool that knows the last class; losses :
     discounted errors or log losses, or the number of errors for votes; weights : weights of the
     votes and probabilities; paths : the least loss of a sequence of experts that ends with each;
-    is_ordered : whether rows follow each other; pooling : how sure the pool is; last, repetition,
-    repetition_squares : what the last expert knows.
+    is_ordered : whether rows follow each other; exponents, slopes : the exponents of the members in
+    their pool, and the sums of squared derivatives by them; last, repetition, repetition_squares :
+    what the last expert knows.
     """
 
     rule: int
@@ -643,7 +642,8 @@ class EnsembleRecord(NamedTuple):
     losses: Annotated[Any, Field(f8, ("member",), at_least=0.0)]
     weights: Annotated[Any, Field(f8, ("expert",), at_least=0.0)]
     paths: Annotated[Any, Field(f8, ("expert",), when="shares", at_least=0.0)]
-    pooling: Annotated[Any, Field(POOLING, initial=(1.0, 1.0), when="shares", at_least=0.5)]
+    exponents: Annotated[Any, Field(f8, ("member",), when="shares", at_least=0.0)]
+    slopes: Annotated[Any, Field(f8, ("member",), when="shares", at_least=1.0)]
     last: Annotated[Any, Field(LAST, initial=(-1,), when="shares", at_least=-1)]
     repetition: Annotated[Any, Field(REPETITION, initial=(1.0, 0.0), when="shares")]
     repetition_squares: Annotated[Any, Field(REPETITION, initial=(1, 1), when="shares", at_least=1)]

@@ -33,10 +33,13 @@ FIXED_SHARE = int(Combination.FIXED_SHARE)
 # The minimum probability that a member is assumed to give a target, and to give a class in the
 # pool.
 LEAST, LEAST_POOLED = 1e-30, 1e-6
-# The step sizes, in AdaGrad's units, of the exponent of the pool, and of what is learnt of whether
+# The step sizes, in AdaGrad's units, of the exponents in the pool, and of what is learnt of whether
 # the last class comes again.
 EXPONENT_STEP, FACTOR_STEP, ADDEND_STEP = 0.1, 0.1, 0.3
-LEAST_EXPONENT, MOST_EXPONENT = 0.5, 5.0
+MOST_EXPONENT = 5.0
+# The rows of the scratch of pools: the pool, the pool that knows the last class, and the logarithms
+# of the probabilities of each member.
+POOL, REPEATED, LOGARITHMS = 0, 1, 2
 
 
 ENSEMBLE = tuple_type(EnsembleRecord)
@@ -63,8 +66,8 @@ def blend(ensemble, winners, member_probabilities, t, k, last, pooled, scores):
     """Score the k classes of row t by votes, by the best member, or by probabilities.
 
     last : the class of the row before, negative if it is not known.
-    pooled : (3, classes), receives the pool of the members' probabilities, the pool that knows the
-    last class, and the means of the logarithms of probabilities, if they are used.
+    pooled : (2 + members, classes), receives the pool of the members' probabilities, the pool that
+    knows the last class, and the logarithms of the members' probabilities, if they are used.
     """
     rule, n_members = ensemble.rule, ensemble.losses.shape[0]
     if k == 0:
@@ -83,46 +86,51 @@ def blend(ensemble, winners, member_probabilities, t, k, last, pooled, scores):
             for r in range(k):
                 scores[r] += ensemble.weights[i] * member_probabilities[i, t, 2 + r]
     if rule == FIXED_SHARE and has_pools(ensemble):
-        pool(ensemble, member_probabilities, t, k, pooled[0], pooled[2])
-        repeat(ensemble, k, last, pooled[0], pooled[1])
+        pool(ensemble, member_probabilities, t, k, pooled)
+        repeat(ensemble, k, last, pooled[POOL], pooled[REPEATED])
         for r in range(k):
-            scores[r] += ensemble.weights[n_members] * pooled[0, r]
-            scores[r] += ensemble.weights[n_members + 1] * pooled[1, r]
+            scores[r] += ensemble.weights[n_members] * pooled[POOL, r]
+            scores[r] += ensemble.weights[n_members + 1] * pooled[REPEATED, r]
 
 
 @inlined
-def pool(ensemble, member_probabilities, t, k, pooled, means):
-    """Set pooled[r] to the geometric mean of the members' probabilities, with a learnt exponent.
+def pool(ensemble, member_probabilities, t, k, pooled):
+    """Set the pool to the product of the members' probabilities with their exponents.
 
-    They are scaled to a sum of 1. means[r] receives the logarithm of the geometric mean.
+    They are scaled to a sum of 1. The logarithms of the probabilities are stored beside the pool.
     """
-    n_members, exponent = ensemble.losses.shape[0], ensemble.pooling.exponent
-    highest, total = -np.inf, 0.0
+    exponents, highest, total = ensemble.exponents, -np.inf, 0.0
     for r in range(k):
-        mean = 0.0
-        for i in range(n_members):
-            mean += math.log(max(LEAST_POOLED, member_probabilities[i, t, 2 + r]))
-        means[r] = mean / n_members
-        highest = max(highest, means[r])
+        pooled[POOL, r] = 0.0
+    for i in range(exponents.shape[0]):
+        for r in range(k):
+            logarithm = math.log(max(LEAST_POOLED, member_probabilities[i, t, 2 + r]))
+            pooled[LOGARITHMS + i, r] = logarithm
+            pooled[POOL, r] += exponents[i] * logarithm
     for r in range(k):
-        pooled[r] = math.exp(exponent * (means[r] - highest))
-        total += pooled[r]
+        highest = max(highest, pooled[POOL, r])
     for r in range(k):
-        pooled[r] /= total
+        pooled[POOL, r] = math.exp(pooled[POOL, r] - highest)
+        total += pooled[POOL, r]
+    for r in range(k):
+        pooled[POOL, r] /= total
 
 
 @inlined
-def learn_exponent(ensemble, k, y, pooled, means):
-    """Learn from a target of a known class how sure the pool may be: a step against its log-loss.
+def learn_exponents(ensemble, k, y, pooled):
+    """Learn from a target of a known class how far to trust each member: steps against log-loss.
 
-    Members err on different rows, so that their mean is less sure than it may be.
+    The loss is convex in the exponents. A member that others know better than gets none, and those
+    that err on different rows have a sum above 1: their mean is less sure than it may be.
     """
-    learnt, derivative = ensemble.pooling, -means[y]
-    for r in range(k):
-        derivative += pooled[r] * means[r]
-    learnt.squares += derivative * derivative
-    exponent = learnt.exponent - EXPONENT_STEP * derivative / math.sqrt(learnt.squares)
-    learnt.exponent = min(max(exponent, LEAST_EXPONENT), MOST_EXPONENT)
+    exponents, slopes = ensemble.exponents, ensemble.slopes
+    for i in range(exponents.shape[0]):
+        derivative = -pooled[LOGARITHMS + i, y]
+        for r in range(k):
+            derivative += pooled[POOL, r] * pooled[LOGARITHMS + i, r]
+        slopes[i] += derivative * derivative
+        exponent = exponents[i] - EXPONENT_STEP * derivative / math.sqrt(slopes[i])
+        exponents[i] = min(max(exponent, 0.0), MOST_EXPONENT)
 
 
 @inlined
@@ -193,8 +201,8 @@ def judge(ensemble, winners, member_probabilities, t, k, y, pooled):
             ensemble.losses[i] -= math.log(max(LEAST, member_probabilities[i, t, 1]))
         share(ensemble, member_probabilities, t, y, pooled)
         if has_pools(ensemble):
-            learn_repetition(ensemble, k, y, pooled[0], pooled[1])
-            learn_exponent(ensemble, k, y, pooled[0], pooled[2])
+            learn_repetition(ensemble, k, y, pooled[POOL], pooled[REPEATED])
+            learn_exponents(ensemble, k, y, pooled)
         return
     for i in range(ensemble.losses.shape[0]):
         wrong = 1.0 if winners[i, t] != y else 0.0
@@ -261,7 +269,8 @@ def combine(ensemble, winners, member_probabilities, codes, predictions, scores,
     predictions, scores, probabilities : as in `kesler.compiled.trial.weight_trial.learn`.
     """
     n_classes = member_probabilities.shape[2] - 2
-    blended, pooled = np.empty(n_classes), np.empty((3, n_classes))
+    blended = np.empty(n_classes)
+    pooled = np.empty((LOGARITHMS + ensemble.losses.shape[0], n_classes))
     capacity = whole_lines(n_classes)
     votes, exponentials = np.zeros(capacity, np.float32), np.empty(capacity, np.float32)
     for t in range(codes.shape[0]):
@@ -297,6 +306,6 @@ def combine(ensemble, winners, member_probabilities, codes, predictions, scores,
 def combine_all(ensemble, winners, member_probabilities, blended):
     """Write the scores of the known classes of each row, as `combine` does, without learning."""
     k, last = ensemble.counts.n_classes, ensemble.last.target
-    pooled = np.empty((3, k))
+    pooled = np.empty((LOGARITHMS + ensemble.losses.shape[0], k))
     for t in range(blended.shape[0]):
         blend(ensemble, winners, member_probabilities, t, k, last, pooled, blended[t])
