@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kesler.budgets import Budget
 from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
 from kesler.learner.targets import Kind
 from kesler.maps import resolve_map
@@ -27,6 +28,7 @@ from kesler.preprocessing import (
     Counts,
     Pairs,
     RandomFourier,
+    Ranges,
     ZScores,
 )
 from kesler.settings.table import AUTO, SETTINGS
@@ -123,9 +125,10 @@ def of_least_squares(weights: tuple[float, ...] | None = None) -> Settings:
 def members_of_default(*, dense: bool, weights: tuple[float, ...] | None = None) -> list[Settings]:
     """Return the settings of the members of the default; none if it is a single learner.
 
-    The first for measurements has pairs of bins in place of random features, which gain less beside
-    a second one that has such features. Of a table with categories, a learner of words reads the
-    features, and these read its inputs, which have weights.
+    Those for measurements know different things: bins and pairs of them, learnt again from rows
+    before; ridge regression over random features; a line for each class, by small steps; and the
+    rows themselves, by a kernel. Of a table with categories, a learner of words reads the features,
+    and these read its inputs, which have weights.
     """
     if weights is not None:
         return [of_words(), *_of_measurements(weights)]
@@ -133,8 +136,20 @@ def members_of_default(*, dense: bool, weights: tuple[float, ...] | None = None)
 
 
 def _of_measurements(weights: tuple[float, ...] | None = None) -> list[Settings]:
-    first = {**of_measurements(), "preprocessing": Concatenated((ZScores(), Bins(), Pairs()))}
-    return [first, of_least_squares(weights)]
+    pairs = {"preprocessing": Concatenated((ZScores(), Bins(), Pairs())), "replay": 2}
+    lines = {"preprocessing": ZScores(), "update": SoftmaxGradient(0.1, invariant=True)}
+    return [
+        {**of_measurements(), **pairs},
+        of_least_squares(weights),
+        {**of_measurements(), **lines},
+        of_kernel(),
+    ]
+
+
+def of_kernel() -> Settings:
+    """Return the settings of a kernel machine that stores at most 1,000 rows of measurements."""
+    kernel = {"kernel": "rbf", "budget": Budget(1000, "smallest"), "preprocessing": Ranges()}
+    return {**over_kernel(dense=True), **kernel}
 
 
 def of_ensemble(*, dense: bool, weights: tuple[float, ...] | None = None) -> list[Settings]:

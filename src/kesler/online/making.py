@@ -478,12 +478,14 @@ def with_given(members: Sequence[Settings], given: Mapping[str, Any]) -> list[di
 
 
 def _for_member(member: Settings, given: Mapping[str, Any]) -> Settings:
-    kinds = ("each",) if _has_matrix(member) else ("each", "gradients")
-    unfit = () if _lists_all(member) else ("replay",)
+    has_kernel = member.get("kernel") is not None
+    kinds = ("each",) if has_kernel or _has_matrix(member) else ("each", "gradients")
+    unfit = {"replay": not _lists_all(member), "preconditioner": has_kernel}
+    unfit["on_new_class"] = has_kernel and given.get("on_new_class") == "inherit"
     return {
         name: each
         for name, each in given.items()
-        if SETTINGS[name].members in kinds and name not in unfit
+        if SETTINGS[name].members in kinds and not unfit.get(name)
     }
 
 

@@ -16,7 +16,8 @@ class Ranges(Preprocessing):
         - \min_{\tau \le t} x_{\tau i}}
 
     The last of the t rows is the row itself. A feature that has been constant gives 0, and so does
-    every feature of the first row. The feature of the intercept is unchanged.
+    every feature of the first row. The feature of the intercept is unchanged. A missing value (NaN)
+    is the middle of the range so far, 0 in the first row.
 
     With a kernel, the support vectors are rescaled, too: when a range has grown, inner products and
     distances are recomputed in the new units, in `predict` as well as in the next trial.
@@ -48,5 +49,6 @@ class Ranges(Preprocessing):
 
     method = Method.RANGES
     zero_at_zero = False
+    takes_missing = True
     parameters = ()
     n_statistics = 3  # the first, the smallest and the largest value

@@ -132,10 +132,15 @@ def in_range(learner, feature, value):
 
 @inlined
 def within_bounds(learner, feature, value):
-    """Return a value in float64, clipped to LARGEST_VALUE and to a multiple of its range."""
-    value = min(LARGEST_VALUE, max(-LARGEST_VALUE, np.float64(value)))
+    """Return a value in float64, clipped to LARGEST_VALUE and to a multiple of its range.
+
+    A missing value is the middle of the range, 0 in the first row.
+    """
     running = learner.preprocessing.statistics
     lowest, highest = running[feature, LOWEST], running[feature, HIGHEST]
+    if is_missing(value):
+        return 0.0 if learner.preprocessing.seen.n_rows == 0 else 0.5 * lowest + 0.5 * highest
+    value = min(LARGEST_VALUE, max(-LARGEST_VALUE, np.float64(value)))
     beyond = MOST_WIDTHS * (highest - lowest)
     if learner.preprocessing.seen.n_rows == 0 or not beyond > 0:
         return value
