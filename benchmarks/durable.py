@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from kesler import Ensemble, OnlineClassifier, OnlineMultilabelClassifier
-from kesler.data.texts import presence
+from kesler.data.texts import counted
 from kesler.datasets import RecordDataset, load
 from kesler.durable import Journal, replica
 
@@ -77,7 +77,7 @@ def head_of(name: str) -> list[Row]:
     else:
         rows = [*np.asarray(data.X[:N_HEAD], dtype=np.float64)]
     if name.startswith("enron"):
-        rows = [presence([text]) for text in rows]
+        rows = [counted([text]) for text in rows]
     labels = [str(label) for label in np.asarray(data.y[:N_HEAD]).tolist()]
     return [*zip(rows, labels, strict=True)]
 

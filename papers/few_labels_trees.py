@@ -29,7 +29,7 @@ from sklearn.metrics import confusion_matrix
 
 from kesler import KeslerError, OnlineClassifier, progressive_validate
 from kesler.bounds import tree_bound
-from kesler.data.texts import presence
+from kesler.data.texts import tokenize
 from kesler.datasets import load, load_letter
 from kesler.evaluation.results import ProgressiveResult
 from kesler.hypotheses import Grouped, PerClass
@@ -137,7 +137,7 @@ def _of_words(
     n = len(labels)
     orders = [np.random.default_rng(seed).permutation(n)[:n_rows] for seed in seeds]
     kept = np.unique(np.concatenate(orders)) if orders else np.arange(n)
-    words = (presence(texts[i]) for i in kept.tolist())
+    words = (dict.fromkeys(tokenize(" ".join(texts[i])), 1.0) for i in kept.tolist())
     X = sparse.csr_array(DictVectorizer(dtype=np.float32).fit_transform(words))
     places = [np.searchsorted(kept, order) for order in orders]
     return Stream(name, X, np.array(labels)[kept], tree, places or [np.arange(n)])

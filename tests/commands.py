@@ -65,11 +65,11 @@ def refused(done: Done, *words: str) -> None:
 
 
 def messages(n: int, seed: int = 0) -> list[tuple[str, list[str]]]:
-    """Labels and words; words of their own come up all along, so that the vocabulary grows."""
+    """Labels and different words; new ones come up all along, so that the vocabulary grows."""
     rng = np.random.default_rng(seed)
     labels = rng.choice(list(WORDS), size=n).tolist()
     return [
-        (label, [*rng.choice(WORDS[label], size=2).tolist(), f"w{rng.integers(n)}"])
+        (label, [*dict.fromkeys(rng.choice(WORDS[label], size=2).tolist()), f"w{rng.integers(n)}"])
         for label in labels
     ]
 

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 COVERAGES = np.array([0.8, 0.9, 0.95, 0.99])
 STEPS = np.array([0.06, 0.06, 0.08, 0.3])
 OFFSET_STEP = 0.05
-RANK_PENALTY = 0.04
+RANK_PENALTY, LAST_PENALISED = 0.04, 12
 HALF_LIVES = (30, 100, 300, 1000)
 MEMORY = 1000
 
@@ -173,7 +173,7 @@ def set_scores(q: Array) -> Array:
     """
     found, mass = np.empty(len(q)), 0.0
     for rank, r in enumerate(np.argsort(-q, kind="stable"), 1):
-        found[r] = mass + q[r] / 2 + RANK_PENALTY * max(0, rank - 2)
+        found[r] = mass + q[r] / 2 + RANK_PENALTY * max(0, min(rank, LAST_PENALISED) - 2)
         mass += q[r]
     return found
 

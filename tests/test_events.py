@@ -25,7 +25,7 @@ from kesler import (
     OnlineOrdinalClassifier,
 )
 from kesler.data.rows import Vocabulary
-from kesler.data.texts import presence
+from kesler.data.texts import counted
 from kesler.hypotheses import PerClass, Shared
 from kesler.learner.events import Event
 from kesler.maps import Contrast
@@ -375,12 +375,12 @@ SIGNS = "ab dpoxD3'!?:;=-^()[]{}|/\\*@$<>+#_.,\xdf\xe9"
     )
 )
 def test_texts_are_read_as_their_words(steps):
-    """Each word once, in the order in which they occur, as the regular expression finds them."""
+    """Each word with its count, in the order of the first of them, as Python finds them."""
     texts, mappings = Event(), Event()
     ours, theirs = Vocabulary(), Vocabulary()
     for text, joins in steps:
         assert texts.read_text(text, ours, joins=joins)
-        assert mappings.read_mapping(presence([text]), theirs, joins=joins)
+        assert mappings.read_mapping(counted([text]), theirs, joins=joins)
         n = texts.n_entries
         assert n == mappings.n_entries and texts.n_features == mappings.n_features
         for found, wanted in zip(texts._entries[:2], mappings._entries[:2], strict=True):

@@ -14,7 +14,7 @@ from sklearn.linear_model import SGDClassifier
 from kesler import OnlineClassifier, progressive_validate
 from kesler.compiled.trial.events import READS_MAPPINGS
 from kesler.data.rows import Vocabulary
-from kesler.data.texts import presence, tokenize
+from kesler.data.texts import counted, tokenize
 from kesler.learner.events import Event
 
 TOPICS: dict[str, tuple[str, str, str]] = {
@@ -180,7 +180,7 @@ def test_texts_are_read_as_python_reads_them(language):
     for text in stream(language, 20)[0]:
         names = Vocabulary()
         assert event.read_text(text, names, joins=True)
-        assert names.names == list(presence([text]))
+        assert names.names == list(counted([text]))
 
 
 def test_long_texts_without_spaces_take_time_in_proportion():

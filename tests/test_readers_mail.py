@@ -92,7 +92,7 @@ def test_folders_are_classes_and_dates_the_order(tmp_path, make, classes):
     assert subjects(rows, words) == list(zip(words, classes, strict=True))
     for word, (_, tokens) in zip(words, rows, strict=True):
         assert {"body", "of", word} <= tokens.keys()
-        assert set(tokens.values()) == {1.0}
+        assert (tokens["body"], tokens[word]) == (1.0, 2.0)  # the subject is in the body
     assert "secretfolder" not in stream.vocabulary.indices
 
 

@@ -19,7 +19,7 @@ from kesler.compiled.trial.texts import LENGTH_OF_RUNS
 from kesler.data.model_file import load as read_file
 from kesler.data.model_file import save as write_file
 from kesler.data.rows import Vocabulary
-from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, TextLengths, presence, with_runs
+from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, TextLengths, counted, with_runs
 from kesler.learner.events import Event
 
 reads_mappings = pytest.mark.skipif(not READS_MAPPINGS, reason="Python code reads texts")
@@ -92,6 +92,7 @@ def test_short_texts_are_read_as_python_reads_them(steps):
         assert texts.read_short_text(text, ours, joins=joins)
         assert mappings.read_mapping(with_runs(text), theirs, joins=joins)
         assert_array_equal(texts.indices, mappings.indices)
+        assert_array_equal(texts.values, mappings.values)
         assert ours.names == theirs.names
         assert not texts._met.any()
 
@@ -121,7 +122,7 @@ def test_texts_are_short_by_their_mean_length_so_far():
     model = OnlineClassifier().fit([short, long, short], ["a", "b", "a"])
     assert list(model.vocabulary_.names) == [*with_runs(short), "word"]
     assert OnlineClassifier().fit([long, short], ["a", "b"]).vocabulary_.names == [
-        *presence([long, short])
+        *counted([long, short])
     ]
     assert model._reader.texts == TextLengths(3, len(long) + 2 * len(short))
 

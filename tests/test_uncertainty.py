@@ -15,11 +15,14 @@ from kesler import (
     OnlineClassifier,
     OnlineMultilabelClassifier,
     OnlineOrdinalClassifier,
+    load,
     progressive_validate,
 )
+from kesler.data import model_file
 from kesler.learner.uncertainty import interpolated
 from reference_uncertainty import (
     COVERAGES,
+    LAST_PENALISED,
     RANK_PENALTY,
     STEPS,
     LabelReference,
@@ -306,7 +309,7 @@ def test_the_share_outside_is_within_the_bound_on_streams_of_an_adversary(kind, 
         said = model.predict_set_one(x, coverage)
         missed.append((target if target in model.classes_ else NEW) not in said)
         model.learn_one(x, target)
-    most = 1 + RANK_PENALTY * (len(model.classes_) - 1)  # B
+    most = 1 + RANK_PENALTY * (LAST_PENALISED - 2)  # B
     for n in range(1, len(missed) + 1):
         difference = abs(np.mean(missed[:n]) - (1 - coverage))
         assert difference <= (most + STEPS[c]) / (STEPS[c] * n) + 1e-12
@@ -375,3 +378,33 @@ def test_memory_does_not_grow_with_rows(name):
         learn_rows(model, X, y)
         sizes.append(sum(a.nbytes for a in model._learner.uncertainty.stored.values()))
     assert sizes[0] == sizes[-1]
+
+
+def test_sets_of_a_thousand_classes_contain_the_share_asked_for():
+    """The rank of a target grows with the classes, and thresholds must follow within few rows."""
+    rng = np.random.default_rng(5)
+    y = np.concatenate([np.arange(700), rng.integers(0, 700, 700)])[rng.permutation(1400)]
+    rows = [{f"w{int(c)}": 1.0, f"v{rng.integers(9)}": 1.0} for c in rng.permutation(y)]
+    model = OnlineClassifier(candidates=None, uncertainty=True)
+    trace = progressive_validate(model, rows, y.tolist()).uncertainty
+    for coverage in (0.8, 0.9, 0.95):
+        assert abs(trace.covered(coverage).mean() - coverage) < 0.012
+        assert abs(trace.covered(coverage, by_class=True).mean() - coverage) < 0.03
+
+
+def test_thresholds_of_a_file_of_before_are_at_most_the_largest_score(tmp_path):
+    model, path = OnlineClassifier(uncertainty=True), tmp_path / "model.kesler"
+    model.fit([{f"w{i % 3}": 1.0} for i in range(30)], [i % 3 for i in range(30)])
+    for name in ("thresholds", "by_class"):
+        model._learner.uncertainty.stored[name][1:, :] = 7.5
+    low = {name: model._learner.uncertainty.stored[name][0] for name in ("thresholds", "by_class")}
+    model.save(path)
+    kept = load(path)._learner.uncertainty.stored
+    arrays, metadata = model_file.load(path)
+    del metadata["uncertainty"]["largest_score"]
+    model_file.save(path, arrays, metadata)
+    lowered = load(path)._learner.uncertainty.stored
+    for name in ("thresholds", "by_class"):
+        assert (kept[name][1:] == 7.5).all()
+        assert (lowered[name][1:] == 1 + RANK_PENALTY * (LAST_PENALISED - 2)).all()
+        np.testing.assert_array_equal(lowered[name][0], low[name])

@@ -88,7 +88,8 @@ def run_of(estimator: BanditClassifier, blocks: Any) -> BanditRun:
         learner: Any = estimator._prepared(dense=rows.dense)
         _require_bounded(learner)
         estimator._learn(rows, targets)
-        pieces.append(rows.with_constant(learner.constant) if learner.constant else rows)
+        known = rows.with_presence()
+        pieces.append(known.with_constant(learner.constant) if learner.constant else known)
         codes.append(learner.classes.encode(targets.names))
     return BanditRun(learner, _stacked(pieces), np.concatenate(codes).astype(np.int64))
 

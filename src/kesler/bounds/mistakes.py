@@ -404,9 +404,10 @@ def _bound(
     competitor: Competitor,
 ) -> MistakeBound:
     """Return the bound of an unfitted learner on a run, whose mistakes are counted if not given."""
+    read = ((rows.with_presence(), *targets) for rows, *targets in blocks)
     if learner.kernel is not None:
-        return _bound_over_kernel(learner, list(blocks), n_mistakes, competitor)
-    replay = Replay(learner, blocks)
+        return _bound_over_kernel(learner, list(read), n_mistakes, competitor)
+    replay = Replay(learner, read)
     if n_mistakes is None:
         n_mistakes = _count_mistakes(replay)
     query = resolve_query(learner.label_budget)

@@ -248,7 +248,7 @@ def whole(blocks: Iterable[Block]) -> Table:
         If the rows have ratings by sub-experts.
     """
     pieces = list(blocks)
-    rows = Rows.concatenate([piece.rows for piece in pieces])
+    rows = Rows.concatenate([piece.rows for piece in pieces]).with_presence()
     if rows.ratings is not None:
         raise KeslerError(
             "these rows are ratings by sub-experts, from which no features can be selected: "

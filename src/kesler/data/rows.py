@@ -45,6 +45,9 @@ class Rows(SparseRows):
     measured : Rows or None, default None
         The same rows as an array of measurements, for those members of an ensemble that read such;
         None if all read these.
+    of_words : bool, default False
+        Whether values are counts of the words of texts, which learners without the preprocessing
+        :class:`~kesler.preprocessing.Counts` replace by 1.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class Rows(SparseRows):
     ratings: Ratings | None = None
     numbering: Numbering | None = field(default=None, compare=False, repr=False)
     measured: Rows | None = None
+    of_words: bool = False
 
     def __getitem__(self, rows: slice) -> Rows:
         """Return a slice of the rows, as views; the same object if these are all."""
@@ -163,6 +167,7 @@ class Rows(SparseRows):
             Ratings.concatenate(ratings) if ratings else None,
             pieces[-1].numbering,
             Rows.concatenate(measured) if measured else None,
+            pieces[0].of_words,
         )
 
     def take(self, numbers: npt.NDArray[np.int64]) -> Rows:
@@ -170,6 +175,12 @@ class Rows(SparseRows):
         ratings = None if self.ratings is None else self.ratings.take(numbers)
         measured = None if self.measured is None else self.measured.take(numbers)
         return replace(SparseRows.take(self, numbers), ratings=ratings, measured=measured)
+
+    def with_presence(self) -> Rows:
+        """Return the rows, with the value 1 in place of counts of words."""
+        if not self.of_words:
+            return self
+        return replace(self, values=(self.values != 0).astype(np.float32), of_words=False)
 
     def with_constant(self, value: float) -> Rows:
         """Return rows with a constant feature 0; the indices of the others increase by 1."""

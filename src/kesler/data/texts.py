@@ -12,7 +12,12 @@ from typing import Any, NamedTuple
 
 SHORT_TEXT = 160
 """The mean number of characters up to which texts count as short: runs of characters help on
-questions of 40 to 60 characters, and harmed on two sets of texts of 58 and 77 words."""
+questions of 40 to 60 characters.
+
+On twelve sets of long texts (seven users of Enron, r8, webkb, 20 newsgroups, ag_news, medical
+abstracts) damped counts of runs beside the words made 0.90 times the mistakes, from 0.67 times on
+mail to 1.09 on webkb, at 7 times the time; damped counts of pairs 1.01 times, from 0.84 to 1.19, at
+3 times the time; both 0.92 times, from 0.75 to 1.09."""
 
 RUN_LENGTH = 4
 """The length of the runs of characters."""
@@ -230,17 +235,6 @@ def _runs(letters: Sequence[str], lengths: Iterable[int]) -> Iterable[str]:
 def letters_of(unit: str) -> list[str]:
     """Return the characters of a run of a script without spaces; nothing of another word."""
     return patterns().cluster.findall(unit) if patterns().unspaced.match(unit) else []
-
-
-def presence(texts: Iterable[str]) -> dict[str, float]:
-    """Return the binary features of several texts together: the value 1 for each token.
-
-    Examples
-    --------
-    >>> presence(["To be", "or not to be"])
-    {'to': 1.0, 'be': 1.0, 'or': 1.0, 'not': 1.0}
-    """
-    return dict.fromkeys(tokenize(" ".join(texts)), 1.0)
 
 
 def counted(texts: Iterable[str]) -> dict[str, float]:

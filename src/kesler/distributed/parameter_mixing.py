@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
@@ -310,9 +310,8 @@ def _learnt(shard: Shard, model: Any) -> Any:
 def _renumbered(rows: Rows, names: list[str], vocabulary: Vocabulary) -> Rows:
     """Return rows with features numbered by a vocabulary, to which new names are added."""
     numbers = np.array([vocabulary.add(name) for name in names], dtype=np.int32)
-    return Rows(
-        rows.indptr, numbers[rows.indices], rows.values, len(vocabulary), rows.dense, rows.ratings
-    )
+    indices = numbers[rows.indices]
+    return replace(rows, indices=indices, n_features=len(vocabulary), numbering=None)
 
 
 def _summary(model: Any) -> Summary:

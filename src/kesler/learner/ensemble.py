@@ -132,6 +132,11 @@ class EnsembleLearner(Observing):
         """Whether values of rows that list every feature may be missing (NaN)."""
         return all(member.takes_missing for member in self.members)
 
+    @cached_property
+    def counts_words(self) -> bool:
+        """Whether all members read counts of the words of texts."""
+        return all(member.counts_words for member in self.members)
+
     @property
     def n_named_features(self) -> int:
         """Number of features seen, without constant ones."""

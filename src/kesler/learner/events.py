@@ -60,7 +60,7 @@ class Event:
         self._kernels, self._recent_names = events, events
         self._kinds = np.array([id(kind) for kind in (str, *_NUMBERS)], dtype=np.int64)
         self.n_entries = self.n_features = self._capacity = 0
-        self.dense = False
+        self.dense = self.of_words = False
         self._names: Vocabulary | None = None
         self._n_forgettings = self._most_names = 0
         self._recent = events.no_names(0)
@@ -74,7 +74,8 @@ class Event:
         """A copy of the row."""
         indptr = np.array([0, self.n_entries], dtype=np.int64)
         indices, values = self._entries[0][: self.n_entries], self._entries[1][: self.n_entries]
-        return Rows(indptr, indices.copy(), values.copy(), self.n_features, self.dense)
+        entries = indptr, indices.copy(), values.copy()
+        return Rows(*entries, self.n_features, self.dense, of_words=self.of_words)
 
     @property
     def indices(self) -> npt.NDArray[np.int32]:
@@ -105,11 +106,11 @@ class Event:
         return self._has_read(n, len(numbers), dense=False)
 
     def read_text(self, text: str, names: Vocabulary, *, joins: bool) -> bool:
-        """Read the words of a text, each of value 1; return whether its letters could be read.
+        """Read the words of a text and their counts; return whether its letters could be read.
 
         Parameters
         ----------
-        text : split into words as by :func:`kesler.data.texts.presence`.
+        text : split into words as by :func:`kesler.data.texts.counted`.
         names, joins : as for `read_mapping`.
         """
         if not self._kernels.READS_MAPPINGS:
@@ -131,7 +132,7 @@ class Event:
         numbers = names.indices
         self._reserve_names(names, len(line) // 2 + 1)
         n = read_text(self.address, id(line), kinds, id(numbers), joins)
-        return self._has_read(n, len(numbers), dense=False)
+        return self._has_read(n, len(numbers), dense=False, of_words=True)
 
     def read_short_text(self, text: str, names: Vocabulary, *, joins: bool) -> bool:
         """Read a text as :func:`kesler.data.texts.with_runs`; return whether it could be read.
@@ -149,7 +150,7 @@ class Event:
         self._reserve_names(names, len(tokens) + len(capitals) + 1)
         addresses = self.address, id(tokens), id(words), id(capitals)
         n = read_short_text(*addresses, kinds_of_spaced(), id(numbers), joins)
-        return self._has_read(n, len(numbers), dense=False)
+        return self._has_read(n, len(numbers), dense=False, of_words=True)
 
     def read_array(self, x: npt.NDArray[Any], *, takes_missing: bool = False) -> bool:
         """Read an array of all features; return whether it is contiguous, of finite floats.
@@ -180,8 +181,11 @@ class Event:
         n_features = int(indices[-1]) + 1 if n > 0 else 0
         return self._has_read(n, width or n_features, dense=False)
 
-    def _has_read(self, n_entries: int, n_features: int, *, dense: bool) -> bool:
+    def _has_read(
+        self, n_entries: int, n_features: int, *, dense: bool, of_words: bool = False
+    ) -> bool:
         self.n_entries, self.n_features, self.dense = n_entries, n_features, dense
+        self.of_words = of_words
         return n_entries >= 0
 
     def _is_of(self, names: Vocabulary) -> bool:
@@ -257,8 +261,11 @@ class RowBuffer:
     def __len__(self) -> int:
         return 1
 
-    def put(self, event: Event, unseen: int) -> None:
-        """Write an event as trials read it; feature `unseen` replaces those from it on."""
+    def put(self, event: Event, unseen: int, *, counts: bool) -> None:
+        """Write an event as trials read it; feature `unseen` replaces those from it on.
+
+        Unless it `counts`, values are 1.
+        """
         if event.n_entries >= self._capacity:
             self._reserve(event.n_entries + 1)
         self.n_features = event.n_features + bool(self._constant)
@@ -269,6 +276,7 @@ class RowBuffer:
             self._constant,
             self._keeps_zeros,
             unseen,
+            counts,
         )
 
     @property

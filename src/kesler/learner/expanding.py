@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.learner.events import NONE_AGAIN
-from kesler.preprocessing import Bins, Pairs, RandomFourier, ZScores
+from kesler.preprocessing import Bins, Counts, Pairs, RandomFourier, ZScores
 from kesler.preprocessing.expansion import Expansion, width_of
 from kesler.preprocessing.method import Preprocessing
 from kesler.state.fields import Arrays, converted
@@ -49,6 +49,11 @@ class ExpandingRows:
     def takes_missing(self) -> bool:
         """Whether values of rows that list every feature may be missing (NaN)."""
         return self.preprocessing is not None and self.preprocessing.takes_missing
+
+    @cached_property
+    def counts_words(self) -> bool:
+        """Whether counts of the words of texts are read; they have the value 1 otherwise."""
+        return isinstance(self.preprocessing, Counts)
 
     @property
     def has_z_scores(self) -> bool:

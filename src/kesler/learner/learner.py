@@ -587,6 +587,8 @@ on_new_class, preprocessing, half_life, replay, decision : as in
             rows = rows.rows
         self._require_ratings(rows)
         self._require_dense(rows)
+        if not self.counts_words:
+            rows = rows.with_presence()
         if self.expansion is not None:
             rows = self._in_blocks(rows)
         elif self.constant:
@@ -603,7 +605,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         """Return the row buffer with an event, prepared as `_prepare` does for rows."""
         self._require_ratings(event)
         self._require_dense(event)
-        self._row_buffer.put(event, unseen)
+        self._row_buffer.put(event, unseen, counts=self.counts_words or not event.of_words)
         return self._row_buffer
 
     def _require_dense(self, rows: Rows | Event) -> None:

@@ -39,14 +39,14 @@ before their logit is taken, and those of regressions within 1e-6 and 1 - 1e-6.
 
 **Prediction sets** contain the classes r, a new class among them, whose score
 
-.. math:: v_r = \sum_{s: q_s > q_r} q_s + q_r / 2 + .04 \max(0, \operatorname{rank}_r - 2), \quad
-    q_r = (1 - p_{new}) p_r, \; q_{new} = p_{new}
+.. math:: v_r = \sum_{s: q_s > q_r} q_s + q_r / 2 +
+    .04 \max(0, \min(12, \operatorname{rank}_r) - 2), \quad q_r = (1 - p_{new}) p_r, \;
+    q_{new} = p_{new}
 
 is at most a threshold, which moves by a step eta if the target y is outside and back if it is not:
 
 .. math:: \tau \leftarrow \tau + \eta (1[v_y > \tau] - \alpha)
 
-with alpha = 1 - coverage (Gibbs and Candes 2021; the scores follow Romano, Sesia and Candes 2020
 with alpha = 1 - coverage (Gibbs and Candes 2021; the scores follow Romano, Sesia and Candes 2020
 and Angelopoulos et al. 2021), from tau = coverage, with eta = .06, .06, .08 and .3 for coverages of
 .8, .9, .95 and .99. Of equal q, that of the class seen first counts as larger, and that of a new
@@ -91,7 +91,14 @@ from kesler.state.fields import (
     fields_of,
     put,
 )
-from kesler.state.uncertainty import COVERAGES, CURRENT, MEAN, MOST_REMEMBERED, Uncertainties
+from kesler.state.uncertainty import (
+    COVERAGES,
+    CURRENT,
+    LARGEST_SCORE,
+    MEAN,
+    MOST_REMEMBERED,
+    Uncertainties,
+)
 
 Doubles = npt.NDArray[np.float64]
 Use = Literal["auto", "full"] | bool
@@ -285,6 +292,11 @@ class Uncertainty:
         _require_sound(stored)
         for name, array in stored.items():
             put(array, self.stored[name])
+
+    def limit_thresholds(self) -> None:
+        """Lower the thresholds of earlier versions, whose scores had no bound, to the largest."""
+        for name in self.stored.keys() & {"thresholds", "by_class"}:
+            np.minimum(self.stored[name], LARGEST_SCORE, out=self.stored[name])
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without those that are valid in this process only."""

@@ -152,9 +152,11 @@ or texts
             Rows; mappings are from feature names to values, and may contain new names at any time.
             If cells are not all numbers, rows are those of a table, whose columns may be of
             different kinds (parameter `columns`). The features of a text are its words, runs of
-            letters, digits and apostrophes in lower case, each of value 1. If no update is chosen
-            and the texts so far, with this one, have at most 160 characters on average, its pairs
-            of words and its runs of 4 characters are features as well.
+            letters, digits and apostrophes in lower case, with their counts, which the default
+            damps (:class:`~kesler.preprocessing.Counts`); with another preprocessing, or none,
+            each word has the value 1. If no update is chosen and the texts so far, with this one,
+            have at most 160 characters on average, its pairs of words and its runs of 4 characters
+            are features as well.
             Learners with sub-experts take :class:`~kesler.Ratings`, or mappings {label: ratings}.
         y : sequence of targets, one for each row
             See the class. Labels are numbers, text, tuples or any type that is hashable and can be

@@ -12,6 +12,7 @@ from kesler.hypotheses import Grouped
 from kesler.learner.learner import Learner
 from kesler.state.fields import damaged
 from kesler.state.records import MOST_ROWS
+from kesler.state.uncertainty import LARGEST_SCORE
 
 Metadata = dict[str, Any]
 Check = Callable[[Any], bool]
@@ -68,7 +69,10 @@ def _are_lengths(value: Any) -> bool:
 
 def _are_estimates(value: Any) -> bool:
     """Return whether a value describes estimates of uncertainty."""
-    if not isinstance(value, dict) or set(value) != {"remembers", "n_inputs"}:
+    # Scores of prediction sets had no largest one in files of earlier versions.
+    if not isinstance(value, dict) or value.get("largest_score", LARGEST_SCORE) != LARGEST_SCORE:
+        return False
+    if value.keys() - {"largest_score"} != {"remembers", "n_inputs"}:
         return False
     return isinstance(value["remembers"], bool) and _is_count(value["n_inputs"])
 

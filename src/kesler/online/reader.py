@@ -16,10 +16,9 @@ from kesler.data import inputs
 from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows, Vocabulary
 from kesler.data.sparse_rows import is_sparse
-from kesler.data.texts import TextLengths, counted, presence, with_runs
+from kesler.data.texts import TextLengths, counted, with_runs
 from kesler.errors import KeslerError, MismatchWarning
 from kesler.learner.events import DICTIONARIES, Event
-from kesler.learner.targets import Kind
 
 if TYPE_CHECKING:
     from kesler.data.schema.entries import Entries
@@ -111,7 +110,7 @@ class Reader:
         if texts is not None and not rated:
             return texts, None, True
         return (
-            *inputs.apart(X if texts is None else [presence([t]) for t in texts], rated=rated),
+            *inputs.apart(X if texts is None else [counted([t]) for t in texts], rated=rated),
             False,
         )
 
@@ -234,12 +233,13 @@ class Reader:
     def text_rows(self, model: Model, texts: Sequence[str], weights: Any, *, learn: bool) -> Rows:
         """Return the rows of texts, whose lengths `count_texts` adds once they are learnt."""
         if self.width is not None:
-            return self.named_rows(model, [presence([text]) for text in texts], learn=learn)
+            rows = self.named_rows(model, [counted([text]) for text in texts], learn=learn)
+            return replace(rows, of_words=True)
         names, known = self._vocabulary(model), self.earlier_texts(model)
         event = Event() if model._learner is None else model._learner.event
         pieces, to_count = [], list[int]()
         for i, text in enumerate(texts):
-            pieces.append(_entries_of(text, known, event, names, model.answer.kind, learn=learn))
+            pieces.append(_entries_of(text, known, event, names, learn=learn))
             if learn and known is not None and (weights is None or weights[i]):
                 known = known.and_text(len(text))
                 to_count.append(len(text))
@@ -253,6 +253,7 @@ class Reader:
             max(len(names), 1 + int(indices.max(initial=-1))),
             dense=False,
             numbering=names.numbering,
+            of_words=True,
         )
 
     def count_texts(self, model: Model) -> None:
@@ -271,7 +272,8 @@ class Reader:
         known, text = self.earlier_texts(model), " ".join(texts)
         if self.width is not None:
             known = None
-        return _features_of_text(text, known, model.answer.kind)
+        found = _features_of_text(text, known)
+        return found if model._fitted().counts_words else dict.fromkeys(found, 1.0)
 
     # ---- single rows ------------------------------------------------------------------------
 
@@ -321,7 +323,7 @@ class Reader:
             if names is None or self.width is not None:
                 return False
             if kind is str:
-                return _read_text(x, self.texts, event, names, learner.answer, learn=learn)
+                return _read_text(x, self.texts, event, names, learn=learn)
             return event.read_mapping(x, names, joins=learn)
         if kind is np.ndarray:
             takes_missing = learner.takes_missing
@@ -360,14 +362,13 @@ def _entries_of(
     known: TextLengths | None,
     event: Event,
     names: Vocabulary,
-    kind: Kind,
     *,
     learn: bool,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
     """Return the numbers and values of the features of a text; see `_features_of_text`."""
-    if _read_text(text, known, event, names, kind, learn=learn):
+    if _read_text(text, known, event, names, learn=learn):
         return event.indices.copy(), event.values.copy()
-    entry = _features_of_text(text, known, kind)
+    entry = _features_of_text(text, known)
     numbers = (names.learnt if learn else names.numbered)(entry)
     return np.array([*numbers], np.int32), np.array([*entry.values()], np.float32)
 
@@ -377,26 +378,19 @@ def _read_text(
     known: TextLengths | None,
     event: Event,
     names: Vocabulary,
-    kind: Kind,
     *,
     learn: bool,
 ) -> bool:
     """Read the features of a text into an event; return whether its letters could be read."""
     if known is not None and known.is_short(text):
         return event.read_short_text(text, names, joins=learn)
-    if known is not None and kind == "sets":
-        return event.read_mapping(counted([text]), names, joins=learn)
     return event.read_text(text, names, joins=learn)
 
 
-def _features_of_text(text: str, known: TextLengths | None, kind: Kind) -> dict[str, float]:
-    """Return the features of a text by name, given the lengths of the texts before it.
-
-    The words of long texts that have several labels are counted: what is said often is a subject.
-    """
-    if known is not None and known.is_short(text):
-        return with_runs(text)
-    return (counted if known is not None and kind == "sets" else presence)([text])
+def _features_of_text(text: str, known: TextLengths | None) -> dict[str, float]:
+    """Return the features of a text by name, given the lengths of the texts before it."""
+    is_short = known is not None and known.is_short(text)
+    return with_runs(text) if is_short else counted([text])
 
 
 def texts_of(X: Any) -> list[str] | None:

@@ -24,6 +24,7 @@ from kesler.online.metadata import require_members, validated
 from kesler.settings.codec import estimator_of, settings_of
 from kesler.state.fields import Arrays, damaged, fields_of, is_finite
 from kesler.state.records import MOST_ROWS, LearnerRecord
+from kesler.state.uncertainty import LARGEST_SCORE
 
 if TYPE_CHECKING:
     from kesler.data.schema.measurements import Inputs
@@ -113,7 +114,9 @@ def _contents(learner: Learner) -> dict[str, Any]:
 
 def _uncertainty(learner: AnyLearner) -> dict[str, Any] | None:
     own = learner.uncertainty
-    return None if own is None else {"remembers": own.remembers, "n_inputs": own.n_inputs}
+    if own is None:
+        return None
+    return {"remembers": own.remembers, "n_inputs": own.n_inputs, "largest_score": LARGEST_SCORE}
 
 
 def _names(model: Any, learner: AnyLearner) -> dict[str, Any]:
@@ -297,4 +300,6 @@ def _restore_uncertainty(
         )
     own = Uncertainty(resolved.answer.kind, learner.n_scored, remembers=remembers)
     own.restore(arrays, len(learner.classes), n_inputs)
+    if "largest_score" not in stored:
+        own.limit_thresholds()
     learner.uncertainty = own

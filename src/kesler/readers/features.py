@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from operator import eq
 from typing import Any
@@ -54,6 +54,10 @@ class Names:
         number = self.vocabulary.learnt if self.grow else known
         numbered = [number(entry) for entry in entries]
         return Rows.from_sparse_rows(numbered, len(self.vocabulary), dense=dense)
+
+    def gather_words(self, entries: Sequence[Mapping[str, float]]) -> Rows:
+        """Return the rows of consecutive entries {word: count}."""
+        return replace(self.gather(entries), of_words=True)
 
     def gather_table(self, columns: Sequence[str], values: npt.NDArray[np.float32]) -> Rows:
         """Return the rows of a dense table (n_rows, n_columns), equal to those of `gather`."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kesler.data.rows import Vocabulary
-from kesler.data.texts import presence
+from kesler.data.texts import counted
 from kesler.datasets.dataset import Dataset, RecordDataset
 from kesler.datasets.loaders import load
 from kesler.errors import KeslerError
@@ -257,7 +257,9 @@ def _record_reader(dataset: RecordDataset, names: Names, fields: Fields) -> Read
         return Example(label, record if fields.as_table else fields.words([*record.values()]))
 
     rows = enumerate(zip(dataset.y, dataset.records, strict=True), start=1)
-    return Reader("record", rows, parse, Records(fields, names).gather, names.vocabulary)
+    is_of_counts = fields.words is counted and not fields.as_table
+    gather = names.gather_words if is_of_counts else Records(fields, names).gather
+    return Reader("record", rows, parse, gather, names.vocabulary)
 
 
 def _classes(source: str, dataset: Dataset) -> list[int | str]:
@@ -280,7 +282,7 @@ def open_stream(
     origins: bool = False,
     label_sets: bool = False,
     as_table: bool = False,
-    words: Words = presence,
+    words: Words = counted,
     vocabulary: Vocabulary | None = None,
     grow: bool = True,
     require_labels: bool = True,
@@ -332,8 +334,10 @@ def open_stream(
         If True, the rows of a block are a table of raw cells, for learners of tables (parameter
         `columns`), which may be of files with columns and of data sets of texts; `text` is then
         ignored.
-    words : function, default the distinct words
-        The features of the texts of a row as a dictionary, given these texts.
+    words : function, default the counts of words
+        The features of the texts of a row as a dictionary, given these texts. By default learners
+        without the preprocessing :class:`~kesler.preprocessing.Counts` take each word as 1; values
+        of another function are learnt as they are.
     vocabulary : Vocabulary, optional
         The names of the known features; it grows in place.
     grow : bool

@@ -15,7 +15,7 @@ from kesler.data.rows import Rows
 from kesler.data.schema.cells import is_gap, short
 from kesler.data.schema.numerals import amount
 from kesler.data.sparse_rows import SparseRows
-from kesler.data.texts import presence
+from kesler.data.texts import counted
 from kesler.errors import KeslerError
 from kesler.readers.features import MOST_UNKNOWN, Names, Renumbering, finite
 from kesler.readers.lines import require_text
@@ -63,7 +63,7 @@ class Fields:
     text: Sequence[str]
     require_labels: bool
     as_table: bool = False
-    words: Words = presence
+    words: Words = counted
     id: str | None = None
     missing: bool = True
     label_sets: bool = False
@@ -156,6 +156,7 @@ id=None, misfits=None)
         self._misfits = dict[str, str]()
         self.columns: dict[str, None] | None = None
         self._n_gathered = 0
+        self._is_of_counts = False
 
     @property
     def takes_missing(self) -> bool:
@@ -180,6 +181,8 @@ id=None, misfits=None)
 
     def gather(self, entries: Sequence[Mapping[str, Any]]) -> Any:
         """Return the rows of consecutive entries, or the table of consecutive records."""
+        if self._is_of_counts:
+            return self._names.gather_words(entries)
         if not self._fields.as_table:
             return self._names.gather(entries, dense=self.columns is not None)
         from kesler.data.schema.records import table_of
@@ -190,6 +193,7 @@ id=None, misfits=None)
     def _settled(self, first: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], dict[str, float]]:
         text = self._fields.text or [name for name in first if name == self._default_text]
         if text:
+            self._is_of_counts = self._fields.words is counted
             return partial(_text_entry, fields=text, words=self._fields.words)
         if not self._is_dense(first):
             return _sparse_entry

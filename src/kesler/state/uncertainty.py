@@ -19,6 +19,11 @@ COVERAGES = (0.8, 0.9, 0.95, 0.99)
 """The coverages for which a threshold is tracked; those of others are interpolated."""
 
 MOST_REMEMBERED = 1000  # rows
+# What each rank adds to the score of a class in a prediction set, from the third to the twelfth: a
+# score without bound would be above thresholds that move by small steps, where there are many
+# classes. The largest score follows.
+PENALTY, MOST_PENALISED = 0.04, 10
+LARGEST_SCORE = 1 + PENALTY * MOST_PENALISED
 # Thresholds: the present one, and the mean of the last ones.
 CURRENT, MEAN = 0, 1
 N_PRIORS, N_HALF_LIVES = 9, 4

@@ -105,14 +105,15 @@ def observe(address, few, n_known, compared, codes, traces):
     compared : address of what was said; codes : the target of each row; traces : as in
     `kesler.compiled.trial.uncertainty.observe`.
     """
-    u, scratch = uncertainties_at(address), new_scratch(1, 0)
-    observe_all(u, uncertainties_at(few), n_known, compared_at(compared), codes, traces, scratch)
+    u, said = uncertainties_at(address), compared_at(compared)
+    scratch = new_scratch(1, 0, said.probabilities.shape[1] if traces.shape[0] else 0)
+    observe_all(u, uncertainties_at(few), n_known, said, codes, traces, scratch)
 
 
 @kernel(types.void(INT, INT, INT, DOUBLE_TABLE))
 def tell(address, n_known, compared, found):
     """Write the probability of a new class and the confidence of each row to `found`."""
-    u, scratch = uncertainties_at(address), new_scratch(1, 0)
+    u, scratch = uncertainties_at(address), new_scratch(1, 0, 0)
     tell_all(u, n_known, compared_at(compared), found, scratch)
 
 

@@ -325,12 +325,13 @@ def read_pair(event, indices, values, limit):
     return indices.shape[0]
 
 
-@kernel(types.void(INT, INT, INT, types.float64, INT, INT))
-def lay_out(event, task, n, constant, keeps_zeros, unseen):
+@kernel(types.void(INT, INT, INT, types.float64, INT, INT, types.boolean))
+def lay_out(event, task, n, constant, keeps_zeros, unseen, counts):
     """Write the n entries of an event to the rows of a task, as trials read them.
 
     A constant feature, unless it is 0, comes first, and the numbers of the others increase by one;
-    zeros are omitted unless `keeps_zeros`; features from number `unseen` on get that number.
+    zeros are omitted unless `keeps_zeros`; features from number `unseen` on get that number. Unless
+    it `counts`, values are 1.
     """
     read, rows = event_at(event), task_at(task).rows
     n_before = 0
@@ -342,6 +343,6 @@ def lay_out(event, task, n, constant, keeps_zeros, unseen):
     for i in range(n):
         if keeps_zeros or read.values[i] != 0:
             rows.indices[n_written] = min(read.indices[i] + n_before, unseen)
-            rows.values[n_written] = read.values[i]
+            rows.values[n_written] = read.values[i] if counts else np.float32(1)
             n_written += 1
     rows.indptr[1] = n_written

@@ -66,7 +66,7 @@ def is_word(read, i, j):
 
 @inlined
 def add_word(read, n, letters, n_bytes):
-    """Write the fields of the word at an address as word n, unless it is one of the n before.
+    """Write the fields of the word at an address as word n, or count it as one of the n before.
 
     Return the number of words.
     """
@@ -79,9 +79,11 @@ def add_word(read, n, letters, n_bytes):
     place = hash_of(read.name_fields[n]) >> 20 & last
     while read.met[place] != 0:
         if is_word(read, read.met[place] - 1, n):
+            read.values[read.met[place] - 1] += 1.0
             return n
         place = (place + 1) & last
     read.met[place] = n + 1
+    read.values[n] = 1.0
     read.indices[n] = place  # until its number is found, so that the place can be emptied
     fetch(read.recent, WIDTH * start_of(read.recent, read.name_fields[n]))
     return n + 1
@@ -138,7 +140,6 @@ def find_words(read, n, numbers, joins):
             if number < size_of(numbers):
                 note(read.recent, start, word, number)
         read.indices[i] = number
-        read.values[i] = 1.0
     return True
 
 
@@ -183,7 +184,7 @@ def numbered(read, n, numbers, joins):
 
 @kernel(INT(INT, INT, BYTES, INT, INT), nogil=False)
 def read_text(event, text, kinds, numbers, joins):
-    """Read the words of a folded text, each of value 1; return their number.
+    """Read the words of a folded text, with their counts; return the number of different ones.
 
     Text and the dictionary of the numbers of words are given by their addresses; new words are
     added to it if `joins`, otherwise they get the number of the next word.
@@ -197,10 +198,12 @@ def read_short_text(event, tokens, words, capitals, kinds, numbers, joins):
     """Read the tokens, pairs of words and runs of characters of a text; return their number.
 
     tokens, words, capitals : as :func:`kesler.data.texts.spaced` returns them; the others are as
-    for `read_text`.
+    for `read_text`. Each has the value 1.
     """
     read = event_at(event)
     n = list_words(read, tokens, kinds)
     if n >= 0:
         n = list_runs(read, list_pairs(read, n, words), capitals)
+    for i in range(n):
+        read.values[i] = 1.0
     return numbered(read, n, numbers, joins)

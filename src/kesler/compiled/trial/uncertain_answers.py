@@ -23,13 +23,14 @@ from kesler.compiled.trial.nearest_rows import NOBODY
 from kesler.compiled.trial.uncertainty import (
     confidence_of,
     estimate,
-    mass,
+    likeliest,
     measure_members,
     nearest_evidence,
+    new_ranking,
     new_scratch,
-    next_below,
     nonconformity,
     probability_of_new,
+    rank_classes,
     uncertainties_at,
 )
 
@@ -52,19 +53,20 @@ def tell_all(u, scores, probabilities, predictions, inputs, found, scratch):
 
 
 @inlined
-def choose_all(probabilities, new, bounds, is_empty_allowed, chosen):
+def choose_all(probabilities, new, bounds, is_empty_allowed, chosen, ranking):
     """Mark the classes of the set of each row; the last column is that of a new class.
 
-    Time O(classes x classes in the set) for a row.
+    Time O(classes + size of the set x log(classes)) for a row.
     """
     k, most = bounds.shape[0] - 1, bounds[0]
     for r in range(1, k + 1):
         most = max(most, bounds[r])
     for t in range(chosen.shape[0]):
-        r, above = -1, 0.0
+        rank_classes(ranking, probabilities, t, new[t], k)
+        above = 0.0
         for rank in range(k + 1):
-            r = next_below(probabilities, t, new[t], k, r)
-            own = mass(probabilities, t, new[t], k, r)
+            r = likeliest(ranking, k + 1 - rank)
+            own = ranking.masses[r]
             score = nonconformity(above, own, rank)
             chosen[t, r] = score <= bounds[r] or (rank == 0 and not is_empty_allowed)
             if score > most:  # scores grow along the classes
@@ -78,7 +80,7 @@ def tell(address, scores, probabilities, predictions, inputs, found):
 
     The other arguments are those of `kesler.compiled.trial.uncertainty.observe`.
     """
-    u, scratch = uncertainties_at(address), new_scratch(scores.shape[0], inputs.shape[1])
+    u, scratch = uncertainties_at(address), new_scratch(scores.shape[0], inputs.shape[1], 0)
     tell_all(u, scores, probabilities, predictions, inputs, found, scratch)
 
 
@@ -89,4 +91,5 @@ def choose(probabilities, new, bounds, is_empty_allowed, chosen):
     probabilities : (rows, 2 + classes); new : (rows,), the probability of a new class; bounds :
     (classes + 1,), the thresholds; chosen : (rows, classes + 1), the last column for a new class.
     """
-    choose_all(probabilities, new, bounds, is_empty_allowed, chosen)
+    ranking = new_ranking(bounds.shape[0])
+    choose_all(probabilities, new, bounds, is_empty_allowed, chosen, ranking)

@@ -42,10 +42,12 @@ from kesler.state.uncertainty import (
     COVERED,
     CURRENT,
     MEAN,
+    MOST_PENALISED,
     N_EVIDENCE,
     N_MEASURES,
     N_PRIORS,
     NEW,
+    PENALTY,
     PREDICTED,
     SIZE,
     Uncertainties,
@@ -69,8 +71,6 @@ STEPS = (0.06, 0.06, 0.08, 0.3)
 STEP_OF_CLASS = 0.05
 # The weight of the last row in the mean of a threshold.
 PART_OF_MEAN = 0.005
-# What the rank of a class adds to its score from the third on.
-PENALTY = 0.04
 DECAYS = tuple(0.5 ** (1 / half_life) for half_life in (30.0, 100.0, 300.0, 1000.0))
 
 
@@ -259,7 +259,7 @@ def mass(probabilities, t, new, k, r):
 @inlined
 def nonconformity(above, own, rank):
     """Return the score of a class, given the probability of the classes above it."""
-    return above + 0.5 * own + PENALTY * max(0, rank - 1)
+    return above + 0.5 * own + PENALTY * min(MOST_PENALISED, max(0, rank - 1))
 
 
 @inlined
@@ -274,20 +274,62 @@ def nonconformity_of(probabilities, t, new, k, y):
     return nonconformity(above, own, rank)
 
 
-@inlined
-def next_below(probabilities, t, new, k, after):
-    """Return the class of highest probability after a class, in the order of `nonconformity_of`.
+class Ranking(NamedTuple):
+    """Scratch arrays for the classes of a row by probability, each of shape (classes + 1,).
 
-    The first one follows -1; the result is -1 after the last.
+    masses : the probability of each class, and last of a new one; order : a heap of the classes
+    that have not been taken, with the likeliest on top.
     """
-    limit = np.inf if after < 0 else mass(probabilities, t, new, k, after)
-    found, most = -1, -np.inf
+
+    masses: npt.NDArray[np.float64]
+    order: npt.NDArray[np.int64]
+
+
+@allocating
+def new_ranking(n):
+    """Return scratch arrays for n classes, a new one among them."""
+    return Ranking(np.empty(n), np.empty(n, np.int64))
+
+
+@inlined
+def rank_classes(ranking, probabilities, t, new, k):
+    """Arrange the k classes of row t, and a new one, for `likeliest`."""
     for r in range(k + 1):
-        own = mass(probabilities, t, new, k, r)
-        comes_later = own < limit or (own == limit and r > after)
-        if comes_later and own > most:
-            found, most = r, own
-    return found
+        ranking.masses[r], ranking.order[r] = mass(probabilities, t, new, k, r), r
+    for place in range((k + 1) // 2 - 1, -1, -1):
+        sift(ranking, place, k + 1)
+
+
+@inlined
+def comes_before(ranking, r, s):
+    """Return whether class r comes before class s in the order of `nonconformity_of`."""
+    own, other = ranking.masses[r], ranking.masses[s]
+    return own > other or (own == other and r < s)
+
+
+@inlined
+def sift(ranking, place, n):
+    """Move the class at a place of a heap of n classes below those that come before it."""
+    order = ranking.order
+    r = order[place]
+    while 2 * place + 1 < n:
+        child = 2 * place + 1
+        if child + 1 < n and comes_before(ranking, order[child + 1], order[child]):
+            child += 1
+        if not comes_before(ranking, order[child], r):
+            break
+        order[place] = order[child]
+        place = child
+    order[place] = r
+
+
+@inlined
+def likeliest(ranking, n):
+    """Take the likeliest of the n classes that are left from the heap, and return it."""
+    r = ranking.order[0]
+    ranking.order[0] = ranking.order[n - 1]
+    sift(ranking, 0, n - 1)
+    return r
 
 
 @inlined
@@ -299,33 +341,14 @@ def bound_of(u, c, r, k, by_class):
 
 
 @inlined
-def highest_bound(u, c, k, by_class):
-    """Return the largest threshold of a class for coverage c."""
-    found = bound_of(u, c, k, k, by_class)
-    if by_class:
+def highest_bound(u, k):
+    """Return the largest threshold of a class, for any coverage."""
+    found = -np.inf
+    for c in range(N_COVERAGES):
+        found = max(found, bound_of(u, c, k, k, False), bound_of(u, c, k, k, True))
         for r in range(k):
-            found = max(found, bound_of(u, c, r, k, by_class))
+            found = max(found, bound_of(u, c, r, k, True))
     return found
-
-
-@inlined
-def size_of_set(u, probabilities, t, new, k, c, by_class):
-    """Return the number of classes in the set of row t.
-
-    Scores grow along the classes, so that none is inside after the first one above all thresholds.
-    """
-    n, r, rank, above = 0, -1, 0, 0.0
-    most = highest_bound(u, c, k, by_class)
-    for _ in range(k + 1):
-        r = next_below(probabilities, t, new, k, r)
-        own = mass(probabilities, t, new, k, r)
-        score = nonconformity(above, own, rank)
-        n += score <= bound_of(u, c, r, k, by_class)
-        if score > most:
-            return n
-        above += own
-        rank += 1
-    return n
 
 
 @inlined
@@ -349,13 +372,26 @@ def track(u, c, score, y, k):
 
 
 @inlined
-def trace_sets(u, probabilities, t, new, k, score, y, trace):
-    """Write whether each set contains the target, and its size."""
+def trace_sets(u, k, score, y, ranking, trace):
+    """Write whether each set contains the target, and its size, given the classes of the row.
+
+    Scores grow along the classes, so that none is inside after the first one above all thresholds.
+    """
     for c in range(N_COVERAGES):
-        trace[COVERED + c] = score <= u.thresholds[c, CURRENT]
-        trace[SIZE + c] = size_of_set(u, probabilities, t, new, k, c, False)
+        trace[COVERED + c] = score <= bound_of(u, c, y, k, False)
         trace[BY_CLASS + COVERED + c] = score <= bound_of(u, c, y, k, True)
-        trace[BY_CLASS + SIZE + c] = size_of_set(u, probabilities, t, new, k, c, True)
+        trace[SIZE + c] = trace[BY_CLASS + SIZE + c] = 0.0
+    most, above = highest_bound(u, k), 0.0
+    for rank in range(k + 1):
+        r = likeliest(ranking, k + 1 - rank)
+        own = ranking.masses[r]
+        found = nonconformity(above, own, rank)
+        if found > most:
+            break
+        for c in range(N_COVERAGES):
+            trace[SIZE + c] += found <= bound_of(u, c, r, k, False)
+            trace[BY_CLASS + SIZE + c] += found <= bound_of(u, c, r, k, True)
+        above += own
 
 
 # ---- rows ----------------------------------------------------------------------------------------
@@ -402,11 +438,12 @@ class Scratch(NamedTuple):
     none: npt.NDArray[np.float64]
     row: npt.NDArray[np.float32]
     inverse: npt.NDArray[np.float32]
+    ranking: Ranking
 
 
 @allocating
-def new_scratch(n_members, n_features):
-    """Return scratch arrays for the scores of some members and rows of some features."""
+def new_scratch(n_members, n_features, n_ranked):
+    """Return scratch arrays for scores of members, features of rows, and classes to be ranked."""
     width = whole_lines(n_features)
     return Scratch(
         np.empty(N_PRIORS),
@@ -419,6 +456,7 @@ def new_scratch(n_members, n_features):
         np.empty(0),
         np.zeros(width, np.float32),
         np.zeros(width, np.float32),
+        new_ranking(n_ranked),
     )
 
 
@@ -454,7 +492,8 @@ def observe_row(u, scores, probabilities, t, k, n_scored, said, y, is_new, prior
     score = nonconformity_of(probabilities, t, new, k, target)
     if trace.shape[0]:
         trace[NEW], trace[CONFIDENCE], trace[PREDICTED] = new, p, probabilities[t, 2 + said]
-        trace_sets(u, probabilities, t, new, k, score, target, trace)
+        rank_classes(scratch.ranking, probabilities, t, new, k)
+        trace_sets(u, k, score, target, scratch.ranking, trace)
     for c in range(N_COVERAGES):
         track(u, c, score, target, k)
     learn_new_class(u, scores, scratch, is_new)
@@ -501,5 +540,6 @@ def observe(address, n_known, scores, probabilities, predictions, codes, inputs,
     predicted class and the target of each row; inputs : (rows, features) for the memory, or no
     rows; traces : (rows, N_TRACED), receives what was said of each row, or no rows.
     """
-    u, scratch = uncertainties_at(address), new_scratch(scores.shape[0], inputs.shape[1])
+    n_ranked = probabilities.shape[1] if traces.shape[0] else 0
+    u, scratch = uncertainties_at(address), new_scratch(scores.shape[0], inputs.shape[1], n_ranked)
     observe_all(u, n_known, scores, probabilities, predictions, codes, inputs, traces, scratch)

@@ -72,7 +72,7 @@ def mail_reader(
             (str(each), each) for each in _labelled(index(path), path, require_labels, label_sets)
         ]
     )
-    return Reader("message", found, parse, names.gather, names.vocabulary)
+    return Reader("message", found, parse, names.gather_words, names.vocabulary)
 
 
 def _copied(

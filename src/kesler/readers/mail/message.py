@@ -12,7 +12,7 @@ from email.message import Message
 from email.policy import Compat32
 from typing import Any
 
-from kesler.data.texts import presence
+from kesler.data.texts import counted
 from kesler.readers.mail.charsets import in_utf8, text_of
 from kesler.readers.mail.html import without_tags
 from kesler.readers.mail.mbox import END_OF_HEADERS, KNOWN_AHEAD
@@ -59,7 +59,7 @@ ASCII_HEADERS = _Headers()
 
 
 def message_tokens(message: bytes) -> dict[str, float]:
-    r"""Return the binary features of a message: the tokens of its texts.
+    r"""Return how often each token is in the texts of a message.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def message_tokens(message: bytes) -> dict[str, float]:
     >>> list(message_tokens(b"Subject: Lunch?\nX-Folder: Friends\n\nAt *one*"))
     ['lunch', 'at', 'one']
     """
-    return presence(message_texts(message))
+    return counted(message_texts(message))
 
 
 def message_texts(message: bytes) -> list[str]:
