@@ -18,8 +18,8 @@ def with_pools(p: Array, y: Any) -> Iterator[tuple[int, int, Array]]:
     """Yield each target, the number of classes known before it and the experts' probabilities.
 
     Genest and Zidek 1986: the product of the members' probabilities to a power each, scaled to 1;
-    the powers follow the gradient of the log-loss. The last expert corrects the pool by a logistic regression, of
-    whether the target is that of the row before, on the log-odds.
+    the powers follow the gradient of the log-loss. The last expert corrects the pool by a logistic
+    regression, of whether the target is that of the row before, on the log-odds.
     """
     k, last, powers, power_squares = 0, -1, np.full(len(p), 1 / len(p)), np.ones(len(p))
     theta, squares, steps = np.array([1.0, 0.0]), np.ones(2), np.array([0.1, 0.3])

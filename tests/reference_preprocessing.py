@@ -93,10 +93,14 @@ def width(X: Array) -> Array:
 
 
 def followed(X: Array) -> Array:
-    """Return the rows as ranges take them: no further than 1,000 of these beyond them."""
-    rows = [X[0]]
-    for x in X[1:]:
+    """Return the rows as ranges take them: no further than 1,000 of these beyond them.
+
+    What is missing is in the middle of its range, and 0 in the first row.
+    """
+    rows = [np.nan_to_num(X[0], nan=0.0)]
+    for row in X[1:]:
         lowest, highest = np.min(rows, axis=0), np.max(rows, axis=0)
+        x = np.where(np.isnan(row), 0.5 * lowest + 0.5 * highest, row)
         beyond = 1000 * (highest - lowest)
         near = np.clip(x, lowest - beyond, highest + beyond)
         rows.append(np.where(beyond > 0, near, x))

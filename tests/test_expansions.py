@@ -96,7 +96,7 @@ def test_values_may_be_missing_anywhere(where):
 
 def test_learners_that_take_no_missing_values_say_so():
     X = np.array([[1.0, np.nan], [2.0, 1.0]])
-    model = OnlineClassifier("multi", update="pa1", preprocessing="ranges", kernel="rbf")
+    model = OnlineClassifier("multi", update="pa1", preprocessing=None, kernel="rbf")
     with pytest.raises(KeslerError, match="row 0, feature 1 is NaN, and this learner takes no"):
         model.fit(X, [0, 1])
     with pytest.raises(KeslerError, match=r"NaN.*z-scores"):

@@ -242,12 +242,18 @@ def test_the_resolved_estimator_learns_the_same(name, sort):
 @pytest.mark.parametrize("update", ["auto", "ensemble"])
 def test_a_setting_applies_to_the_members_of_the_default(given, update):
     members = OnlineClassifier(update=update, **given).fit(X, LABELS).resolved_.update
-    assert len(members) == {"auto": 2, "ensemble": 3}[update]
+    assert len(members) == {"auto": 4, "ensemble": 5}[update]
     ((name, value),) = given.items()
     parts = {"multi": [PerClass()], "z-scores": ZScores(), 1: Replay(1)}
     applied = [same(getattr(member, name), parts.get(value, value)) for member in members]
-    assert applied[0]
+    assert applied[0] and applied[2]
     assert all(applied) or name in ("half_life", "replay")
+
+
+def test_a_kernel_among_the_members_has_no_weights_to_inherit():
+    *others, kernel = OnlineClassifier(on_new_class="inherit").fit(X, LABELS).resolved_.update
+    assert kernel.kernel is not None and kernel.on_new_class == "learn"
+    assert {each.on_new_class for each in others} == {"inherit"}
 
 
 REFUSED = [{"averaged": True}, {"sigma": 2.0}, {"budget": 9}, {"C": 0.5}]

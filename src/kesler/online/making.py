@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 Settings = Mapping[str, Any]
 OF_DEFAULT = (AUTO, "ensemble")
-OF_ROWS = ("hypotheses", "preprocessing", "preconditioner", "candidates")
+OF_ROWS = ("hypotheses", "preprocessing", "candidates")
 """The settings that follow from the form of the rows."""
 
 
@@ -480,8 +480,8 @@ def with_given(members: Sequence[Settings], given: Mapping[str, Any]) -> list[di
 def _for_member(member: Settings, given: Mapping[str, Any]) -> Settings:
     has_kernel = member.get("kernel") is not None
     kinds = ("each",) if has_kernel or _has_matrix(member) else ("each", "gradients")
-    unfit = {"replay": not _lists_all(member), "preconditioner": has_kernel}
-    unfit["on_new_class"] = has_kernel and given.get("on_new_class") == "inherit"
+    inherits = given.get("on_new_class") == "inherit"
+    unfit = {"replay": not _lists_all(member), "on_new_class": has_kernel and inherits}
     return {
         name: each
         for name, each in given.items()
