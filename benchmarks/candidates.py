@@ -19,8 +19,9 @@ from kesler.online.defaults import (
     of_measurements,
     of_words,
 )
+from kesler.preconditioners import SecondOrder
 from kesler.preprocessing import Bins, Concatenated, Counts, Pairs, RandomFourier, ZScores
-from kesler.updates import OneVsRestSquared, SoftmaxGradient
+from kesler.updates import AROW, OneVsRestSquared, SoftmaxGradient
 
 Make = Callable[[], OnlineClassifier]
 
@@ -132,6 +133,49 @@ CANDIDATES: dict[str, dict[str, Make]] = {
 """Learners by kind of rows and name.
 
 A name means the same for all kinds. The choice with a group left out is among all but ensembles."""
+
+
+def third_members() -> dict[str, dict[str, Any]]:
+    """Return settings of learners beside the two of the default for measurements."""
+    first, second = members_of_default(dense=True)
+    linear = {**first, "preprocessing": ZScores()}
+    ridge = {**second, "preprocessing": ZScores()}
+    small, large = (SoftmaxGradient(eta, invariant=True) for eta in (0.2, 6.0))
+    return {
+        "RBF": {"kernel": "rbf"},
+        "RBF of 500 rows": {"kernel": "rbf", "budget": 500},
+        "linear": linear,
+        "slow linear": {**linear, "update": small},
+        "averaged linear": {**linear, "averaged": True},
+        "replayed linear": {**linear, "replay": 4},
+        "linear ridge regression": {**ridge, "preconditioner": SecondOrder(ridge=5.0)},
+        "AROW": {**linear, "update": AROW(), "preconditioner": "auto"},
+        "half-life": {**first, "half_life": 250},
+        "large steps": {**first, "update": large},
+    }
+
+
+def of_members() -> dict[str, Make]:
+    """Return ensembles for measurements that change or add a member of the default."""
+    first, second = members_of_default(dense=True)
+    added = {f"with {name}": together(first, second, s) for name, s in third_members().items()}
+    replayed = {n: {**first, "replay": n} for n in (1, 2, 4)}
+    rbf, gaussian = {"kernel": "rbf"}, of_mapped()
+    return {
+        **added,
+        **{f"replay of {n}": together(each, second) for n, each in replayed.items()},
+        "replay of 2 and 1": together(replayed[2], {**second, "replay": 1}),
+        "replay of 2, with Gaussian map": together(replayed[2], second, gaussian),
+        "replay of 2, with RBF": together(replayed[2], second, rbf),
+        "replay of 2, with RBF and Gaussian map": together(replayed[2], second, rbf, gaussian),
+    }
+
+
+CHOICES: dict[str, dict[str, Make]] = {
+    **CANDIDATES,
+    "dense": {**CANDIDATES["dense"], **of_members()},
+}
+"""Learners for `choosing.py`: the candidates, and others that are too slow to run on every set."""
 
 
 def base_and_part(name: str) -> tuple[str, str] | None:

@@ -109,7 +109,7 @@ def main() -> int:
     outcomes: list[Outcome] = []
     for given in SETS:
         if given.name in NAMES:
-            stream = given.stream().head(options.rows)
+            stream = given.stream().in_numbers().head(options.rows)
             for preprocessing in ("none", PREPARED[given.kind]):
                 outcomes += [outcome(given, stream, preprocessing, rule) for rule in RULES]
     write_tables(page, outcomes)

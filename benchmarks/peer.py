@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from fresh import one_hot
 from kesler.metrics import calibration_error, log_loss
 from sets import Features, Stream, numbers
 
@@ -192,14 +193,43 @@ def judged(probabilities: Probabilities, y: Codes) -> dict[str, float]:
 
 def prepared(X: Features) -> sparse.csr_array:
     """Return words as present or absent, measurements in [-1, 1]; zeros stay if most are 0."""
+    if isinstance(X, list) and not isinstance(X[0], str):
+        return prepared_table(*one_hot(X))
     X = numbers(X)
     if sparse.issparse(X):
         return sparse.csr_array(X.sign())
     if np.count_nonzero(X) < X.size / 2:
         return sparse.csr_array(X / np.abs(X).max())
-    low, high = X.min(axis=0), X.max(axis=0)
+    return sparse.csr_array(ranged(X))
+
+
+def ranged(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return columns in [-1, 1], by the range of their numbers that are not missing.
+
+    Examples
+    --------
+    >>> ranged(np.array([[0.0, 7.0], [3.0, 7.0], [np.nan, 7.0]])).tolist()
+    [[-1.0, -1.0], [1.0, -1.0], [nan, -1.0]]
+    """
+    low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
     width = np.where(high > low, high - low, 1)
-    return sparse.csr_array(2 * (X - low) / width - 1)
+    return np.asarray(2 * (X - low) / width - 1)
+
+
+def prepared_table(
+    X: npt.NDArray[np.float32], is_number: npt.NDArray[np.bool_]
+) -> sparse.csr_array:
+    """Return a table with numbers in [-1, 1] and categories as they are; missing cells are absent.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [5.0, 1.0], [np.nan, 1.0]], dtype=np.float32)
+    >>> prepared_table(X, np.array([True, False])).toarray().tolist()
+    [[-1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
+    """
+    X = X.copy()
+    X[:, is_number] = ranged(X[:, is_number])
+    return sparse.csr_array(np.nan_to_num(X))
 
 
 def write(path: Path, X: sparse.csr_array, y: npt.NDArray[np.int64]) -> None:

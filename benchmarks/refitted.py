@@ -2,12 +2,13 @@
 
     nice python benchmarks/refitted.py [--sets vowel ...] [--peers LightGBM ...]
 
-Every peer predicts each row before it learns it; the first row of a class is not counted. LightGBM
-runs on measurements and categories, and TF-IDF with LinearSVC on words: both are fitted again on
-all rows so far whenever their number has doubled. river's adaptive random forest learns row by row,
-on sets of at most 20,000 rows and 30 columns. All have their default settings. Which rows were
-wrong, and the processor time, are stored in benchmarks/results/peers.json after each run, and
-stored runs are not repeated.
+Every peer predicts each row before it learns it; the first row of a class is not counted. Models of
+scikit-learn and LightGBM are fitted again on all rows so far whenever their number has doubled:
+TF-IDF with LinearSVC on words, the others on measurements and categories, which have one column for
+each value. Logistic regression takes z-scores, and means in place of missing numbers. river's
+adaptive random forest learns row by row, on measurements of at most 20,000 rows and 30 columns. All
+have their default settings. Which rows were wrong, and the processor time, are stored in
+benchmarks/results/peers.json after each run, and stored runs are not repeated.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ FOREST_ROWS, FOREST_COLUMNS = 20_000, 30
 """The most rows and columns of the sets that the forest runs on."""
 
 BOOSTING, LINEAR, FOREST = "LightGBM", "TF-IDF + LinearSVC", "adaptive random forest"
+EXTRA, RANDOM, LOGISTIC = "extra trees", "random forest", "logistic regression"
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,31 @@ def linear() -> Any:
     return make_pipeline(TfidfTransformer(), LinearSVC())
 
 
+def extra_trees() -> Any:
+    """Return extremely randomised trees with their default settings, on one thread."""
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    return ExtraTreesClassifier(random_state=0)
+
+
+def random_forest() -> Any:
+    """Return a random forest with its default settings, on one thread."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(random_state=0)
+
+
+def logistic() -> Any:
+    """Return logistic regression over z-scores, with the mean in place of a missing number."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    mean = SimpleImputer(keep_empty_features=True)
+    return make_pipeline(mean, StandardScaler(), LogisticRegression())
+
+
 def forest() -> Any:
     """Return river's adaptive random forest with its default settings."""
     from river.forest import ARFClassifier
@@ -106,9 +133,14 @@ def listed(X: Any) -> Any:
     return X.toarray() if sparse.issparse(X) else X
 
 
+def is_tabular(each: RealSet, _: Stream) -> bool:
+    """Return whether rows are measurements or those of a table."""
+    return each.kind != "text"
+
+
 def is_narrow(each: RealSet, stream: Stream) -> bool:
     """Return whether a set is small enough for the forest."""
-    if each.kind == "text":
+    if each.kind == "text" or isinstance(stream.X, list):
         return False
     n_rows, n_columns = stream.X.shape
     return n_rows <= FOREST_ROWS and n_columns <= FOREST_COLUMNS
@@ -119,9 +151,10 @@ PEERS = {
         "scikit-learn", linear, counted, lambda each, _: each.kind == "text", refit="doubling"
     ),
     FOREST: Peer("river", forest, lambda X: X, is_narrow),
-    BOOSTING: Peer(
-        "lightgbm", boosting, listed, lambda each, _: each.kind != "text", refit="doubling"
-    ),
+    BOOSTING: Peer("lightgbm", boosting, listed, is_tabular, refit="doubling"),
+    EXTRA: Peer("scikit-learn", extra_trees, listed, is_tabular, refit="doubling"),
+    RANDOM: Peer("scikit-learn", random_forest, listed, is_tabular, refit="doubling"),
+    LOGISTIC: Peer("scikit-learn", logistic, listed, is_tabular, refit="doubling"),
 }
 
 

@@ -1,5 +1,6 @@
-"""The 30 real sets for choosing defaults: how each is read, its group, and its published errors.
+"""The 61 real sets for choosing defaults: how each is read, its group, and its published errors.
 
+Rows are what a user has: texts are strings, and rows of tables are dictionaries.
 Classes are encoded in the order of first appearance, so that the codes carry no information.
 """
 
@@ -16,17 +17,18 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.decomposition import PCA
 
-from kesler.datasets import load
+from kesler.datasets import load, load_enron
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
-from enron import count_words, read_mail
+from enron import FIELDS, count_words
+from fresh import Record, fresh_measurements, fresh_table, fresh_texts, one_hot
 
 SHUFFLE_SEED = 0
 N_PERSONS, N_COMPONENTS = 30, 60
 MNIST_ROWS = 20_000
 
-Features = npt.NDArray[Any] | sparse.csr_array | list[str]
-"""Measurements (float32), text categories (object), counts of words, or texts."""
+Features = npt.NDArray[Any] | sparse.csr_array | list[str] | list[Record]
+"""Measurements (float32), text categories (object), counts of words, texts, or rows of a table."""
 
 Codes = npt.NDArray[np.int64]
 Kind = Literal["text", "dense", "table"]
@@ -34,11 +36,12 @@ Kind = Literal["text", "dense", "table"]
 LONG, SHORT = "text long", "text short"
 IMAGES, PHYSICAL = "images", "physical measurements"
 TABLES, STREAMS = "tables with categories", "streams with drift"
-GROUPS = (LONG, SHORT, IMAGES, PHYSICAL, TABLES, STREAMS)
+TINY, FEW = "tiny", "few rows a class"
+GROUPS = (LONG, SHORT, IMAGES, PHYSICAL, TABLES, STREAMS, TINY, FEW)
 """Groups of sets, which the study leaves out in turn.
 
 Texts are short if their median is under 50 words; images are pixels, or measures of a picture; the
-order of streams is that of time."""
+order of streams is that of time. Tiny sets have below 600 rows, all of them measurements."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +61,10 @@ class Stream:
         order = np.random.default_rng(seed).permutation(len(self.y))
         X = [self.X[i] for i in order] if isinstance(self.X, list) else self.X[order]
         return Stream(X, by_appearance(self.y[order]))
+
+    def in_numbers(self) -> Stream:
+        """Return the rows as numbers: counts of the words of texts, columns of categories."""
+        return Stream(numbers(self.X), self.y)
 
     def head(self, n_rows: int) -> Stream:
         """Return the first rows."""
@@ -130,7 +137,8 @@ def by_appearance(labels: npt.NDArray[Any]) -> Codes:
 def numbers(X: Features) -> npt.NDArray[np.float32] | sparse.csr_array:
     """Return rows as numbers, for peers that take nothing else.
 
-    Texts become counts of their words, and categories one column for each value.
+    Texts become counts of their words, and categories one column for each value; missing numbers
+    are NaN.
 
     Examples
     --------
@@ -138,7 +146,7 @@ def numbers(X: Features) -> npt.NDArray[np.float32] | sparse.csr_array:
     [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
     """
     if isinstance(X, list):
-        return count_words(X)
+        return count_words(X) if isinstance(X[0], str) else one_hot(X)[0]
     if sparse.issparse(X) or X.dtype != object:
         return X
     columns = [np.unique(column, return_inverse=True) for column in X.T.astype(str)]
@@ -153,15 +161,16 @@ def numbers(X: Features) -> npt.NDArray[np.float32] | sparse.csr_array:
 
 
 def mail(user: str) -> tuple[Features, Any]:
-    """Read one user's messages as counts of words."""
-    messages = read_mail(user)
-    return messages.counts, messages.folders
+    """Read one user's messages, each of them the text of all its fields."""
+    messages = load_enron(user)
+    texts = [" ".join(record[field] for field in FIELDS) for record in messages.records]
+    return texts, messages.y
 
 
 def texts(name: str) -> tuple[Features, Any]:
-    """Read a set of texts as counts of words."""
+    """Read a set of texts."""
     data = load(name)
-    return count_words(" ".join(record.values()) for record in data.records), data.y
+    return [" ".join(record.values()) for record in data.records], data.y
 
 
 def intents(name: str) -> tuple[Features, Any]:
@@ -217,12 +226,24 @@ def _intents(name: str) -> RealSet:
     return RealSet(name, "text", SHORT, lambda: intents(name), shuffled=True)
 
 
-def _table(name: str, group: str, *figures: float, shuffled: bool = False) -> RealSet:
+def _measured(name: str, group: str, *figures: float, shuffled: bool = False) -> RealSet:
     published = Published(*figures) if figures else None
     return RealSet(name, "dense", group, lambda: measurements(name), published, shuffled)
 
 
-SETS = (
+def _new(name: str, group: str) -> RealSet:
+    return RealSet(name, "dense", group, lambda: fresh_measurements(name))
+
+
+def _new_table(name: str, kind: Kind = "table") -> RealSet:
+    return RealSet(name, kind, TABLES, lambda: fresh_table(name))
+
+
+def _new_texts(name: str, group: str) -> RealSet:
+    return RealSet(name, "text", group, lambda: fresh_texts(name))
+
+
+SHOWN = (
     _mail("beck-s", 40.44, 37.95, 35.06),
     _mail("farmer-d", 18.41, 18.11, 16.50),
     _mail("kaminski-v", 34.84, 33.73, 31.18),
@@ -236,23 +257,50 @@ SETS = (
     _texts("trec", SHORT, 22.11, 21.59, 21.61),
     _texts("ag_news", SHORT, 15.14, 14.92, 14.55),
     RealSet("cnae9", "text", SHORT, lambda: counts("cnae9"), Published(7.96, 7.96, 7.87)),
-    _table("letter", IMAGES, 37.59, 35.48, 25.43),
-    _table("pendigits", PHYSICAL, 12.24, 10.73, 6.95),
-    _table("landsat", IMAGES, 19.25, 18.62, 15.37, shuffled=True),
-    _table("shuttle", PHYSICAL, 9.20, 8.11, 0.91),
-    _table("segment", IMAGES, 18.48, 16.41, 10.17),
-    _table("vowel", PHYSICAL, 56.97, 54.04, 34.34),
-    _table("optdigits", IMAGES, 5.43, 5.43, 4.89),
-    _table("isolet", PHYSICAL, 20.17, 19.14, 9.88, shuffled=True),
+    _measured("letter", IMAGES, 37.59, 35.48, 25.43),
+    _measured("pendigits", PHYSICAL, 12.24, 10.73, 6.95),
+    _measured("landsat", IMAGES, 19.25, 18.62, 15.37, shuffled=True),
+    _measured("shuttle", PHYSICAL, 9.20, 8.11, 0.91),
+    _measured("segment", IMAGES, 18.48, 16.41, 10.17),
+    _measured("vowel", PHYSICAL, 56.97, 54.04, 34.34),
+    _measured("optdigits", IMAGES, 5.43, 5.43, 4.89),
+    _measured("isolet", PHYSICAL, 20.17, 19.14, 9.88, shuffled=True),
     RealSet("yaleb", "dense", IMAGES, faces, Published(23.02, 23.02, 16.88), shuffled=True),
     RealSet("mnist", "dense", IMAGES, digits, Published(10.79, 10.60, 10.26)),
-    _table("elec2", STREAMS),
-    _table("outdoor", STREAMS),
+    _measured("elec2", STREAMS),
+    _measured("outdoor", STREAMS),
     RealSet("nursery", "table", TABLES, lambda: categories("nursery"), shuffled=True),
-    _table("magic", PHYSICAL, shuffled=True),
-    _table("texture", IMAGES, shuffled=True),
+    _measured("magic", PHYSICAL, shuffled=True),
+    _measured("texture", IMAGES, shuffled=True),
     _intents("clinc150"),
     _intents("banking77"),
 )
+"""The 30 sets of the first studies."""
+
+FRESH = (
+    *map(_new_table, ("kr-vs-kp", "credit-g", "mushroom", "sick", "car", "hpc_data")),
+    *map(_new_table, ("mlc_churn", "penguins")),
+    _new_table("cmc", kind="dense"),  # its categories are numbers in the file
+    _new("phoneme", PHYSICAL),
+    _new("waveform-5000", PHYSICAL),
+    _new("mfeat-zernike", IMAGES),
+    _new("semeion", IMAGES),
+    _new("plants-texture", FEW),
+    _new("yeast", PHYSICAL),
+    _new("mammography", IMAGES),
+    _new("wineq-red", PHYSICAL),
+    _new("banana", PHYSICAL),
+    _new("twonorm", PHYSICAL),
+    *(_new(name, TINY) for name in ("iris", "sonar", "heart", "wine", "hayes-roth", "tae")),
+    _new("chessboard", STREAMS),
+    _new("sea", STREAMS),
+    _new_texts("sms-spam", SHORT),
+    _new_texts("medabs", LONG),
+    _new_texts("snips", SHORT),
+    _new_texts("surnames", SHORT),
+)
+"""The 31 sets that were added last."""
+
+SETS = (*SHOWN, *FRESH)
 FIRST = tuple(each for each in SETS if each.published)
 """The 23 sets with published errors."""

@@ -132,7 +132,7 @@ def main() -> int:
 def read(name: str) -> tuple[Any, npt.NDArray[np.int64]]:
     """Return the rows of a set, counts or texts, and their classes by number."""
     if name not in QUESTIONS:
-        stream = next(each for each in SETS if each.name == name).stream()
+        stream = next(each for each in SETS if each.name == name).stream().in_numbers()
         return stream.X, stream.y
     path = Path(os.environ["KESLER_DATA"]) / "short_text" / f"{name}.jsonl.gz"
     with gzip.open(path, "rt", encoding="utf-8") as lines:

@@ -67,8 +67,9 @@ BITS = 22
 
 @cache
 def stream(name: str) -> Stream:
-    """Return the first rows of a set, in its order."""
-    return next(each for each in SETS if each.name == name).stream().head(N_ROWS)
+    """Return the first rows of a set, in its order, those of texts as counts of their words."""
+    found = next(each for each in SETS if each.name == name).stream()
+    return found.in_numbers().head(N_ROWS)
 
 
 def error_of(name: str, **arguments: Any) -> float:

@@ -286,7 +286,7 @@ def lines_of(found: Mapping[str, OfSet]) -> Iterator[list[str]]:
 
 def tables(sets: tuple[RealSet, ...] = FIRST) -> tuple[list[str], list[tuple[str, bool]]]:
     """Run everything; return blocks of Markdown, and the claims with whether they hold."""
-    streams = {each.name: each.stream().head(MOST_ROWS) for each in sets}
+    streams = {each.name: each.stream().in_numbers().head(MOST_ROWS) for each in sets}
     found = {name: run(stream) for name, stream in streams.items()}
     of_bound = {
         (name, part): bounded(stream, part) for name, stream in streams.items() for part in PARTS

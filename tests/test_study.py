@@ -13,19 +13,52 @@ from scipy import sparse
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # behind the tests' own modules
 
+import choosing
 import peer
-from candidates import CANDIDATES, DEFAULT, JUDGED, base_and_part
+from candidates import CANDIDATES, CHOICES, DEFAULT, JUDGED, base_and_part
+from fresh import one_hot, parsed
 from groups import chosen_without, gain_of, mean_over
-from kesler import OnlineClassifier
+from kesler import OnlineClassifier, progressive_validate
 from peer import KeptRuns
-from refitted import FOREST, KeptPeers, PeerRun, is_narrow, listed
+from refitted import (
+    BOOSTING,
+    EXTRA,
+    FOREST,
+    LINEAR,
+    LOGISTIC,
+    PEERS,
+    RANDOM,
+    KeptPeers,
+    PeerRun,
+    is_narrow,
+    listed,
+    run_peer,
+)
 from report import Report
-from sets import FIRST, GROUPS, SETS, RealSet, Stream, numbers
+from sets import FIRST, GROUPS, SETS, STREAMS, TINY, RealSet, Stream, numbers
 from study import VW, Study
 from study_tables import add_tables
-from targets import MOST_ERRORS, all_targets, of_kernel, of_parts
+from targets import (
+    MOST_ERRORS,
+    all_targets,
+    of_groups,
+    of_kernel,
+    of_linear,
+    of_parts,
+    parts_of,
+)
 
-MODULES = ("candidates", "groups", "judging", "peer", "sets", "study", "study_tables", "targets")
+MODULES = (
+    "candidates",
+    "fresh",
+    "groups",
+    "judging",
+    "peer",
+    "sets",
+    "study",
+    "study_tables",
+    "targets",
+)
 RESULTS = Path(peer.__file__).parent / "results"
 
 
@@ -89,7 +122,7 @@ def test_errors_to_reach_are_of_sets_and_judged_learners():
 
 @pytest.mark.parametrize("kind", CANDIDATES)
 def test_candidates_are_unfitted_learners_and_parts_have_their_base(kind):
-    made = {name: make() for name, make in CANDIDATES[kind].items()}
+    made = {name: make() for name, make in CHOICES[kind].items()}
     assert next(iter(made)) == DEFAULT
     assert made[DEFAULT].get_params() == OnlineClassifier().get_params()
     assert set(JUDGED) <= set(made)
@@ -114,11 +147,45 @@ def test_rows_of_every_kind_are_numbers_for_peers():
     assert numbers(sparse.csr_array(dense)).toarray().tolist() == dense.tolist()
 
 
+def test_rows_of_tables_have_a_column_for_each_number_and_each_value():
+    rows = [
+        {"size": 2.0, "colour": "red", "empty": None},
+        {"size": None, "colour": None, "empty": None},
+        {"size": 6.0, "colour": "blue", "empty": None},
+    ]
+    X, is_number = one_hot(rows)
+    nan = float("nan")
+    np.testing.assert_array_equal(X, [[2, 1, 0], [nan, 0, 0], [6, 0, 1]])
+    assert is_number.tolist() == [True, False, False]
+    np.testing.assert_array_equal(numbers(rows), X)
+    np.testing.assert_array_equal(listed(rows), X)
+    assert peer.prepared(rows).toarray().tolist() == [[-1, 1, 0], [0, 0, 0], [1, 0, 1]]
+
+
+def test_columns_are_numbers_only_if_all_their_cells_are():
+    assert parsed(["1", "2.5", ""]) == [1.0, 2.5, None]
+    assert parsed(["1", "2.5", "5more"]) == ["1", "2.5", "5more"]
+    assert parsed(["", ""]) == [None, None]
+
+
+def test_models_take_missing_numbers_and_categories():
+    rng = np.random.default_rng(0)
+    rows = [{"size": float(rng.normal() + 4 * (i % 2)), "kind": "ab"[i % 2]} for i in range(40)]
+    for row in rows[::5]:
+        row["size"] = None
+    stream = Stream(rows, np.arange(40) % 2)
+    for name in (LOGISTIC, EXTRA, RANDOM):
+        wrong = run_peer(PEERS[name], stream).wrong
+        assert wrong[:8].sum() <= 4 and not wrong[8:].any()  # the category is the class
+
+
 def test_streams_of_every_kind_are_reordered_alike():
     y = np.array([0, 1, 0, 2, 1])
     texts = [f"text {label} {row}" for row, label in enumerate(y)]
     array = np.arange(5.0)[:, None]
     of_texts, of_array = Stream(texts, y).reordered(3), Stream(array, y).reordered(3)
+    rows = [{"row": float(row)} for row in range(5)]
+    assert Stream(rows, y).reordered(3).in_numbers().X.tolist() == of_array.X.tolist()
     assert of_texts.y.tolist() == of_array.y.tolist()
     assert of_texts.X == [texts[int(row)] for row in of_array.X.ravel()]
     assert of_texts.head(2).X == of_texts.X[:2]
@@ -131,6 +198,7 @@ def test_the_forest_runs_on_small_narrow_tables_only():
     assert not is_narrow(table, Stream(np.zeros((10, 31)), np.zeros(10, dtype=int)))
     text = RealSet("text", "text", GROUPS[0], lambda: None)
     assert not is_narrow(text, Stream(["a"], np.zeros(1, dtype=int)))
+    assert not is_narrow(table, Stream([{"a": 1.0}], np.zeros(1, dtype=int)))
 
 
 def test_generated_drift_is_the_same_every_time():
@@ -174,7 +242,8 @@ def test_every_set_has_its_stored_runs():
         for setting in peer.SETTINGS:
             assert f"{each.name} | order 0 | {setting}" in runs
         assert set(runs[f"{each.name} | {peer.PROBABILITIES}"]) == {"log_loss", "calibration_error"}
-        assert any(key.split(" | ")[1] == each.name for key in kept)
+        peers = {key.split(" | ")[0] for key in kept if key.split(" | ")[1] == each.name}
+        assert peers >= ({LINEAR} if each.kind == "text" else {BOOSTING, EXTRA, RANDOM, LOGISTIC})
 
 
 # --- targets ---------------------------------------------------------------------------------
@@ -189,7 +258,7 @@ def study_of(sets, ours, theirs):
             study.note(learner, each.name, wrong[True])
             study.note_probabilities(learner, each.name, ours / 1000, 0.01)
             study.note_seconds(learner, each.name, 1e-4)
-        for learner in (VW, "VW best of 9", "LightGBM", FOREST, "TF-IDF + LinearSVC"):
+        for learner in (VW, "VW best of 9", *PEERS):
             study.note(learner, each.name, wrong[False])
             study.note_seconds(learner, each.name, 1.0)
         study.note_probabilities(VW, each.name, theirs / 1000, 0.1)
@@ -207,8 +276,25 @@ def test_targets_hold_where_mistakes_are_few_and_fail_where_they_are_many(monkey
     parts = [claim for claim, _ in of_parts(study, SETS)]
     assert failed(all_targets(study, SETS)) == parts  # all learners are equal: no part gains
     many = failed(all_targets(study_of(SETS, 500, 500), SETS))
-    assert len([claim for claim in many if "geometric mean" in claim]) == 2 * 9
+    # 9 of each of the two first scopes, one of all log-losses, 7 of parts; no set is tiny
+    assert len([claim for claim in many if "geometric mean" in claim]) == 2 * 9 + 1 + 7
+    for peer_name in (VW, LOGISTIC):  # 500 are at most 1.10 of 500
+        assert not any(f"at most 1.1 of {peer_name}" in claim for claim in many)
     assert "default: % mistakes on elec2, at most 10.5: 50.00" in many
+
+
+def test_sets_are_judged_with_their_part_and_against_linear_peers():
+    car, iris = (each for each in SETS if each.name in ("car", "iris"))
+    study = Study()
+    for each, n_rows, n_ours, n_theirs in ((iris, 599, 109, 100), (car, 600, 111, 100)):
+        study.note(DEFAULT, each.name, np.arange(n_rows) < n_ours)
+        study.note(LOGISTIC, each.name, np.arange(n_rows) < n_theirs)
+    found = {name: part for name, part in parts_of(study, [iris, car]).items() if part}
+    assert found == {"tables with categories": [car], "sets below 600 rows": [iris]}
+    claim, holds = of_linear(study, LOGISTIC, [iris, car])
+    assert not holds and claim.endswith("on each of 2 sets (not on car)")
+    assert of_linear(study, LOGISTIC, [iris])[1]
+    assert [holds for _, holds in of_groups(study, [iris])] == [False]  # 1.09 of .95
 
 
 @pytest.mark.parametrize("chosen", [*CANDIDATES, "all"])
@@ -221,6 +307,39 @@ def test_pages_of_some_sets_have_every_table(chosen, tmp_path, monkeypatch):
     headings = [block for block in page.blocks if block.startswith("## ")]
     assert len(headings) == 7
     assert all(f"| {each.name} " in page.blocks[1] for each in sets)
+
+
+def test_candidates_are_compared_with_the_default(monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)).astype(np.float32), rng.integers(3, size=60)
+    X += 4 * y[:, None]
+    fixed = RealSet("fixed", "dense", STREAMS, lambda: (X, y))
+    free = RealSet("free", "dense", TINY, lambda: (X, y))
+    makes = {DEFAULT: lambda: OnlineClassifier(update="pa1"), "other": OnlineClassifier}
+    makes["refused"] = lambda: OnlineClassifier(preprocessing="no such name")
+    monkeypatch.setattr(choosing, "SETS", (fixed, free))
+    monkeypatch.setattr(choosing, "CHOICES", {"dense": makes})
+    arguments = ["--settings", "other", "refused", "--orders", "2", "--rows", "50"]
+    monkeypatch.setattr(sys, "argv", ["choosing.py", *arguments])
+    choosing.main()
+    out = capsys.readouterr().out
+    lines = {line.split(" | ")[0].strip(): line.split(" | ")[1:] for line in out.splitlines()}
+
+    def wrong(name, *orders):
+        streams = [free.stream().reordered(i) if i else free.stream() for i in orders]
+        runs = [progressive_validate(makes[name](), s.X[:50], s.y[:50]) for s in streams]
+        return np.mean([2.0 * np.count_nonzero(run.wrong) for run in runs])
+
+    for each, orders in ((fixed, [0]), (free, [0, 1, 2])):
+        default, other, refused = lines[each.name]
+        assert float(default) == pytest.approx(wrong(DEFAULT, *orders), abs=0.01)
+        ratio = wrong("other", *orders) / wrong(DEFAULT, *orders)
+        assert float(other) == pytest.approx(ratio, abs=0.001)
+        assert refused.strip() == "-"
+    assert lines["tiny"][1] == lines["free"][1]
+    assert "'refused' refuses free" in out
+    chosen = "other" if float(lines["free"][1]) < 1 else "default"
+    assert f"without streams with drift: {chosen}" in out
 
 
 def test_kernels_may_be_five_percent_above():

@@ -28,8 +28,9 @@ NAMES = tuple(each.name for each in FIRST)
 
 @cache
 def rows_of(name: str) -> Stream:
-    """Read the first rows of a set."""
-    return next(each for each in FIRST if each.name == name).stream().head(N_ROWS)
+    """Read the first rows of a set, those of texts as counts of their words."""
+    found = next(each for each in FIRST if each.name == name).stream()
+    return found.in_numbers().head(N_ROWS)
 
 
 def run(name: str, learner: str, n_rows: int = N_ROWS) -> tuple[Any, Any]:
