@@ -61,7 +61,7 @@ def passes(
     y = np.concatenate([np.arange(n_classes), generator.integers(0, n_classes, n_rows)])[:n_rows]
 
     def run() -> OnlineClassifier:
-        return OnlineClassifier(**settings).fit(X, y)
+        return OnlineClassifier(**settings).partial_fit(X, y)
 
     return run
 

@@ -35,7 +35,7 @@ def fitted(settings: dict[str, str], n_classes: int) -> tuple[Any, Rows, list[in
     n_first = max(N_ROWS, n_classes)
     X, y = make_text_stream(n_first + N_ROWS, n_classes)
     y[:n_classes] = np.arange(n_classes)
-    model = OnlineClassifier(**settings).fit(X[:n_first], y[:n_first])
+    model = OnlineClassifier(**settings).partial_fit(X[:n_first], y[:n_first])
     return model._learner, Rows.from_sparse(X[n_first:]), y[n_first:].tolist()
 
 

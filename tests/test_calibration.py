@@ -180,7 +180,7 @@ def test_the_record_holds_what_was_said_before_each_answer(estimator):
 @every_estimator
 def test_learning_goes_on_from_a_file_as_if_never_stopped(estimator, tmp_path):
     whole = progressive_validate(fresh(estimator), STREAM.X, STREAM.y)
-    model = fresh(estimator).fit(STREAM.X[:25], STREAM.y[:25])
+    model = fresh(estimator).partial_fit(STREAM.X[:25], STREAM.y[:25])
     model.save(tmp_path / "model")
     rest = progressive_validate(load(tmp_path / "model"), STREAM.X[25:], STREAM.y[25:])
     np.testing.assert_array_equal(rest.probabilities, whole.probabilities[25:])

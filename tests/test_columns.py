@@ -75,7 +75,7 @@ def test_room_that_is_made_row_by_row_changes_nothing(
         {"preconditioner": "adagrad", "on_new_class": "inherit"} if update == "softmax" else {}
     )
     made = {"hypotheses": hypotheses, "update": update, **settings}
-    whole = OnlineClassifier(**made).fit(stream.X, stream.y)
+    whole = OnlineClassifier(**made).partial_fit(stream.X, stream.y)
     pieces = OnlineClassifier(**made)
     for row, label in zip(stream.X[:150], stream.y[:150], strict=True):
         pieces.partial_fit(row[None], [label])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,14 @@ def named(X: Any) -> list[dict[str, float]]:
 # ---- order --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [OnlineClassifier, OnlineOrdinalClassifier])
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(OnlineClassifier, shuffle=False),
+        partial(OnlineClassifier, update="pa1"),
+        OnlineOrdinalClassifier,
+    ],
+)
 def test_rows_sorted_by_class_are_warned_of(make):
     stream = make_stream(0, n_rows=90, n_classes=3)
     order = np.argsort(stream.y, kind="stable")
@@ -602,7 +610,10 @@ def test_parameters_can_be_read_set_and_shown():
         "candidates": "auto",
         "memory_limit": None,
         "ranks": None,
-        "epochs": 1,
+        "epochs": "auto",
+        "shuffle": "auto",
+        "random_state": 0,
+        "class_weight": None,
         "C": None,
         "eta": None,
         "delta": None,

@@ -284,7 +284,7 @@ def test_row_by_row_gives_the_same_model(tmp_path: Path, n: int) -> None:
     for row, label in zip(rows, y, strict=True):
         events.learn_one(row, label)
         mixed.learn_predict_one(row, label)
-    whole = OnlineClassifier().fit(rows, y)
+    whole = OnlineClassifier().partial_fit(rows, y)
     assert contents(events, tmp_path) == contents(whole, tmp_path) == contents(mixed, tmp_path)
     predictions = [whole.predict_one(row) for row in rows]
     assert predictions == whole.predict(rows).tolist()
@@ -308,8 +308,8 @@ def test_saved_copied_and_pickled_models_continue_as_if_never_stopped(
 ) -> None:
     rows, y = make_rows(120)
     columns = {"body": {"kind": "text", "chars": (2, 3)}}
-    whole = OnlineClassifier(columns=columns, on_mismatch="missing").fit(rows, y)
-    begun = OnlineClassifier(columns=columns, on_mismatch="missing").fit(rows[:n], y[:n])
+    whole = OnlineClassifier(columns=columns, on_mismatch="missing").partial_fit(rows, y)
+    begun = OnlineClassifier(columns=columns, on_mismatch="missing").partial_fit(rows[:n], y[:n])
     begun.save(tmp_path / "begun.kesler")
     loaded = load(tmp_path / "begun.kesler")
     assert str(loaded.schema_) == str(begun.schema_)
@@ -356,11 +356,11 @@ def test_lists_of_texts_are_learnt_as_single_texts_are(tmp_path: Path) -> None:
     for text, label in zip(texts, y, strict=True):
         events.learn_one(text, label)
     for X in (texts, np.array(texts), pd.Series(texts), pl.Series(texts), pa.array(texts)):
-        model = OnlineClassifier().fit(X, y)
+        model = OnlineClassifier().partial_fit(X, y)
         assert contents(model, tmp_path) == contents(events, tmp_path)
         assert model.predict(X).tolist() == [events.predict_one(text) for text in texts]
     assert model.schema_ is None
-    pairs = OnlineClassifier(columns={"mail": {"kind": "text", "ngrams": 2}}).fit(texts, y)
+    pairs = OnlineClassifier(columns={"mail": {"kind": "text", "ngrams": 2}}).partial_fit(texts, y)
     assert pairs.predict_one("cash prize") == "s"
     assert "mail:cash prize" in (pairs.vocabulary_ or {}).names  # type: ignore[union-attr]
 
@@ -579,7 +579,9 @@ def test_a_model_of_the_command_line_scores_raw_rows_and_the_reverse(
     table.to_csv(tmp_path / "rows.csv", index=False)
     table.to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
     table.to_parquet(tmp_path / "rows.parquet")
-    whole = OnlineClassifier(columns={"colour": "category", "labels": "ignore"}).fit(plain, y)
+    whole = OnlineClassifier(columns={"colour": "category", "labels": "ignore"}).partial_fit(
+        plain, y
+    )
     for form in ("csv", "jsonl", "parquet"):
         path, model = str(tmp_path / f"rows.{form}"), str(tmp_path / f"{form}.kesler")
         kinds = ["--category", "colour", "--ignore", "labels"]
@@ -692,7 +694,7 @@ def test_whatever_a_file_says_of_columns_is_used_or_refused(
 ) -> None:
     folder = tmp_path_factory.mktemp("files")
     rows, y = make_rows(6)
-    OnlineClassifier(columns={"body": "text"}).fit(rows, y).save(folder / "a.kesler")
+    OnlineClassifier(columns={"body": "text"}).partial_fit(rows, y).save(folder / "a.kesler")
     arrays, metadata = model_file.load(folder / "a.kesler")
     parts = ("table", "settings", "resolved")
     places = [place for part in parts for place in places_in(metadata[part])]

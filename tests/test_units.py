@@ -83,7 +83,7 @@ def test_the_median_is_as_in_the_oracle(ranged, dense):
         return
     stream = make_stream(1, n_rows=200)
     model = OnlineClassifier("multi", kernel="rbf", preprocessing="ranges" if ranged else None)
-    model.fit(stream.X if dense else sparse.csr_array(stream.X), stream.y)
+    model.partial_fit(stream.X if dense else sparse.csr_array(stream.X), stream.y)
     assert model.sigma_ == pytest.approx(0.04 * medians(stream.X, ranged=ranged)[-1], rel=0.01)
 
 
@@ -119,7 +119,7 @@ def test_a_row_is_predicted_as_the_trial_that_follows_predicts_it(name):
 @EVERY
 def test_any_split_and_a_file_on_the_way_are_the_same(name, tmp_path):
     X, y = growing(1)
-    whole, pieces, events = learner(name).fit(X, y), learner(name), learner(name)
+    whole, pieces, events = learner(name).partial_fit(X, y), learner(name), learner(name)
     for start, stop in pairwise([0, 1, 5, 6, 90, 250, 300]):
         pieces.partial_fit(X[start:stop], y[start:stop])
         pieces.save(tmp_path / "model")

@@ -21,6 +21,7 @@ from kesler.online.backing_off import warn_if_flat
 from kesler.online.classifier import OnlineClassifier
 from kesler.readers.compression import STANDARD_INPUT
 from kesler.readers.stream import Block, Stream
+from kesler.settings.table import AUTO
 
 
 def run(options: Namespace) -> None:
@@ -169,7 +170,8 @@ class Session:
         self, blocks: Iterable[Block], again: Callable[[Progress], Iterable[Block]]
     ) -> Iterator[Block]:
         """Yield blocks to learn, and those of the further passes over the rows, opened again."""
-        n_epochs = require_epochs(self.model.epochs)
+        asked = self.model.epochs
+        n_epochs = 1 if asked == AUTO else require_epochs(asked)
         with self.model.rows_again() if self._progress.epoch else nullcontext():
             yield from self.learning(blocks)
         while self._progress.epoch + 1 < n_epochs:

@@ -24,7 +24,9 @@ from kesler.updates.rule import UpdateRule
 
 def chosen(options: Namespace) -> dict[str, Any]:
     """Return the settings that are given on the command line."""
-    given = {name: getattr(options, name, None) for name in SETTINGS}
+    # Other settings may have the names of other options: --shuffle is of the rows of a run.
+    names = [name for name, setting in SETTINGS.items() if setting.read is not None]
+    given = {name: getattr(options, name, None) for name in names}
     found = {name: value for name, value in given.items() if value is not None}
     read = {name: of_file(found[name]) for name, of_file in OF_FILES.items() if name in found}
     return {**found, **read, **{name: None for name in found if found[name] == "none"}}

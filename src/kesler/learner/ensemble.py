@@ -209,11 +209,33 @@ class EnsembleLearner(Observing):
 
         If a row or a label is refused, no member learns any row.
         """
+        if self.repeats and isinstance(rows, Rows):  # an event is a row of its own
+            return self._take_steps(rows, labels, weights)
         with self.lock, Postponed():  # otherwise some members would have learnt a row, others not
             learning = labels, weights, answers, probabilities
             found = self._learn_scored(NO_STACK, scores, rows, *learning)
             self._require_finite_steps()
         return found
+
+    def _take_steps(
+        self, rows: Rows, labels: Sequence[Label], weights: npt.NDArray[np.float64] | None
+    ) -> Learnt:
+        """Learn rows again with the members that step along gradients.
+
+        The scores of rows that were learnt say nothing of how well the members predict, so that
+        their combination and their probabilities stay those of the first time. The predictions are
+        those of the last of these members.
+        """
+        codes = self.classes.encode(labels)
+        predictions = np.full(len(rows), -1, dtype=np.int32)
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            some = None if weights is None else weights[part]
+            for member in self.members:
+                if member.gains_from_repetition:
+                    own = self._rows_for(member, rows[part])
+                    predictions[part], _ = member.take_steps(own, labels[part], some)
+        return predictions, codes
 
     def _learn_scored(
         self,

@@ -121,6 +121,11 @@ class KernelLearner(Learner):
         return self.kernel.share * self.supports.median or None
 
     @property
+    def gains_from_repetition(self) -> bool:
+        """Whether rows can be learnt again: no, as support vectors would be stored again."""
+        return False
+
+    @property
     def n_support_vectors(self) -> list[int]:
         """Number of support vectors of each part."""
         return self.supports.in_use()

@@ -130,6 +130,33 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         return found
 
     @property
+    def gains_from_repetition(self) -> bool:
+        """Whether rows can be learnt again: a matrix of second moments weighs all rows alike."""
+        return not self.preconditioner.is_full
+
+    def take_steps(
+        self,
+        rows: Rows | Event,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None = None,
+    ) -> Learnt:
+        """Learn rows of known classes again: the weights move, all else stays as it is.
+
+        They are neither counted nor added to statistics, probabilities or a reservoir.
+        """
+        with self.lock, Postponed():
+            given = self._admitted_with(rows, labels)
+            again = np.ones(len(given), dtype=np.bool_)
+            ready = self._expanded_if_asked(given, weights, again)
+            codes, blocks = self._encode(ready, labels)
+            targets = Answers.of_classes(codes)
+            encoded = encoded_targets_of(targets, weights, self._class_capacity, again)
+            task = task_of(blocks, encoded, len(ready))
+            self._run(task)
+            self._require_finite_steps()
+        return task.arrays.predictions, codes
+
+    @property
     def members(self) -> list[Learner]:
         """The learners that are combined: itself alone."""
         return [self]

@@ -71,6 +71,11 @@ class Observing(Counted):
         """Run one trial per row."""
 
     @property
+    def repeats(self) -> bool:
+        """Whether the rows of a set come again, from which ensembles learn their steps alone."""
+        return not (self.observes or self.is_ordered)
+
+    @property
     def n_scored(self) -> int:
         """Number of learners that score each row."""
         return 1

@@ -127,6 +127,7 @@ class Ranks:
         """Learn the rows that a learner has learnt, with the labels of each rank."""
         # Fewer than all rows, if a function of the user has failed.
         n_learnt = learner.n_trials - self.learners[0].n_trials if self.learners else 0
+        n_learnt = len(rows) if learner.repeats else n_learnt
         rows = rows[:n_learnt] if isinstance(rows, Rows) else rows
         some = None if weights is None else weights[:n_learnt]
         for each, names in zip(self.learners, labels, strict=True) if n_learnt else ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import Label
+from kesler.data.sparse_rows import joined
 
 NOTHING_SAID = -1
 """The level of classes that a target does not compare with any other."""
@@ -189,6 +191,19 @@ class Targets:
         labels = [self.labels[i] for i in taken.tolist()]
         costs = self.costs[taken] if len(self.costs) else self.costs
         return replace(self, indptr=indptr, labels=labels, levels=self.levels[taken], costs=costs)
+
+    @staticmethod
+    def concatenate(pieces: Sequence[Targets]) -> Targets:
+        """Return the targets of pieces of the same kind, at least one, one after the other."""
+        if len(pieces) == 1:
+            return pieces[0]
+        return replace(
+            pieces[0],
+            indptr=joined([piece.indptr for piece in pieces]),
+            labels=[label for piece in pieces for label in piece.labels],
+            levels=np.concatenate([piece.levels for piece in pieces]),
+            costs=np.concatenate([piece.costs for piece in pieces]),
+        )
 
     # Not `functools.cached_property`, which holds a lock of the process in Python 3.11: a process
     # forked in that moment would wait for it without end.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -16,7 +16,6 @@ from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
 from kesler.interrupts import Postponed, pieces_of
 from kesler.learner.classes import ClassTable
-from kesler.learner.combinations import require_epochs
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.events import NO_PLACES, NO_PROBABILITIES, NO_SCORES, Event
 from kesler.learner.kernel_learner import KernelLearner
@@ -78,7 +77,10 @@ class OnlineLearner:
     columns: Any = None
     on_mismatch: str = "missing"
     half_life: float | None = None
-    epochs: int = 1
+    epochs: int | str = 1
+    shuffle: bool | str = False
+    random_state: int = 0
+    class_weight: Any = None
     kernel: Any = None
     label_budget: Any = None
     memory_limit: int | str | None = None
@@ -109,6 +111,7 @@ class OnlineLearner:
     _reader: Reader | None = None
     _declared: Sequence[Label] = ()  # classes that were declared, seen or not
     _queries: Any = None  # the state of the rule of asking
+    _balance: Mapping[Label, float] | None = None  # of classes, within `fit`
     _is_ordered: bool = True  # whether rows that are learnt follow each other
 
     # ---- the interface of scikit-learn -----------------------------------------------------------
@@ -140,10 +143,12 @@ class OnlineLearner:
 
     @exclusive
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Reset the model, then learn from the rows in order, once or `epochs` times.
+        """Reset the model, then learn from all rows, once or several times.
 
         Rows are a set: ensembles learn nothing of which classes follow each other, as they do in
-        `partial_fit`. Warns of rows sorted by class, after which the last ones prevail.
+        `partial_fit`. Estimators with a parameter `shuffle` learn them in a random order unless an
+        update rule is named. Where the order is kept, rows sorted by class give a warning, since
+        the last classes then prevail.
 
         Parameters
         ----------
@@ -173,15 +178,14 @@ or texts
         KeslerError
             If there is no row to learn from, or for the reasons given in the class.
         """
-        n_epochs = require_epochs(self.epochs)
+        from kesler.online import class_weights, passes
+
         for name in _LEARNT:
             vars(self).pop(name, None)
-        with self._rows_as_set():
-            trials = self._run_trials(X, y, sample_weight)
-            with self.rows_again():
-                for _ in range(n_epochs - 1):
-                    trials = self._run_trials(X, y, sample_weight)
-        trials.warn_if_sorted(self.answer.kind)
+        with self._rows_as_set(), class_weights.of_all_rows(self, y):
+            trials = passes.learn(self, passes.Plan.of(self), X, y, sample_weight)
+        if trials is not None:
+            trials.warn_if_sorted(self.answer.kind)
         self._input.columns.require_given(self)
         self._input.columns.warn_of_kinds()
         if not self.n_known_:
@@ -745,6 +749,12 @@ or sparse row
             estimates = learner.uncertainty
             remembers = estimates is not None and estimates.remembers
             found["uncertainty"] = "full" if remembers else estimates is not None
+        if "shuffle" in own:
+            from kesler.online.passes import Plan
+
+            plan = Plan.of(self)
+            n_passes = plan.n_passes(self, learner.n_trials)
+            found |= {"shuffle": plan.shuffles, "epochs": n_passes}
         found = self._maker.in_use(own, learner) | found
         return type(self)(**{name: value for name, value in found.items() if name in own})
 
@@ -948,6 +958,10 @@ or sparse row
         reader = self._input
         require_width(rows, reader.width, more=False)
         learner = self._prepared(dense=rows.dense)
+        if self.class_weight is not None:
+            from kesler.online.class_weights import weighted
+
+            weights = weighted(self, targets.labels, weights)
         if weights is not None and not weights.all():
             stored = np.flatnonzero(weights > 0)
             targets, rows, weights = targets.take(stored), rows.take(stored), weights[stored]
@@ -1002,7 +1016,7 @@ or sparse row
     def _trial(self, x: Any, y: Any, *, keep_scores: bool) -> tuple[int, npt.NDArray[np.float32]]:
         """Learn from one row; return the code of the best class, and scores if `keep_scores`."""
         learner, reader = self._learner, self._reader
-        if learner is not None and reader is not None:
+        if learner is not None and reader is not None and self.class_weight is None:
             with learner.lock:
                 names = reader.names
                 n_names = 0 if names is None else len(names.indices)

@@ -154,11 +154,27 @@ default "auto"
         and their largest weight. A dropped word is new when it comes again, and `n_dropped_` counts
         it. Classes are kept. With larger values fewer words are forgotten. For texts, mappings of
         names and tables, without a kernel, and not for ensembles. None means no limit.
-    epochs : int, 1 or more, default 1
-        The number of times that `fit` learns all rows, in the order given, for data that is all at
-        hand. Larger values fit the rows more closely; `n_trials_` counts every pass. Uncertainty is
-        estimated from the first pass, since the classes of the others are known. `partial_fit`
-        and `learn_one` learn each row once.
+    epochs : "auto" or int, 1 or more, default "auto"
+        The number of times that `fit` learns all rows. Larger values fit the rows more closely, and
+        each pass beyond the first costs as much as the first, of the default ensemble about an
+        eighth. "auto" is 5 for ensembles that learn in a random order, as the default does with
+        measurements (4 to 2 for more than 200,000 rows), else 1. Of ensembles, only members that
+        step along gradients learn in further passes: the combination, probabilities, uncertainty
+        and `n_trials_` remain those of the first pass; of others `n_trials_` counts every pass, and
+        uncertainty the first. `partial_fit` and `learn_one` learn each row once.
+    shuffle : "auto", True or False, default "auto"
+        Whether `fit` learns rows in a random order, another one at each pass, instead of the order
+        given. "auto" does so unless an update rule is named, whose source knows an order, or
+        `half_life` or `memory_limit` is given. Shuffled rows are held in memory once more, as
+        float32. `partial_fit` and `learn_one` keep the order.
+    random_state : int, 0 or more, default 0
+        The seed of the orders of `shuffle`; the same seed gives the same model.
+    class_weight : mapping {label: weight}, "balanced" or None, default None
+        What the sample weights of the rows of each class are multiplied by; a class that is not
+        named has the weight 1. Weights are between 1/1,048,576 and 1,048,576; with larger ones a
+        class is predicted more often. "balanced" is n_rows / (n_classes * n_rows of the class), for
+        `fit` only: `partial_fit` and `learn_one`, which do not know the rows to come, refuse it.
+        With weights, `learn_one` takes the time of a batch of one row.
     C, eta, delta, r : float or None, default None
         The parameters of a rule that is named by `update`, as in :mod:`kesler.updates`; None for
         the default. In searches they may also be written ``update__C``, for rule objects too.
@@ -315,7 +331,10 @@ default "auto"
         replay: int | Replay = 0,
         candidates: int | str | Candidates | None = "auto",
         memory_limit: int | str | None = None,
-        epochs: int = 1,
+        epochs: int | str = "auto",
+        shuffle: bool | str = "auto",
+        random_state: int = 0,
+        class_weight: Mapping[Any, float] | str | None = None,
         C: float | None = None,
         eta: float | None = None,
         delta: float | None = None,

@@ -63,11 +63,14 @@ class CostSensitiveClassifier(OnlineClassifier):
 "arow", rule or "auto", default "auto"
         The update rule, which must have a margin. "auto" is "pa1" on rows that are prepared by
         their kind. Smaller C (0.001 to 0.1) is more robust to noise.
-    preconditioner, preprocessing, half_life, memory_limit, epochs
+    preconditioner, preprocessing, half_life, memory_limit
         As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
     on_new_class : "register", "learn" or "auto", default "auto"
         As in :class:`~kesler.OnlineClassifier`; all classes that a row names for the first time are
         new. "auto" is "learn", or "register" with a named rule.
+    epochs, shuffle, random_state
+        As in :class:`~kesler.OnlineClassifier`; "auto" is one pass, in a random order unless an
+        update rule is named.
     C, eta, delta, r, columns, on_mismatch
         As in :class:`~kesler.OnlineClassifier`.
 
@@ -137,7 +140,9 @@ class CostSensitiveClassifier(OnlineClassifier):
         preprocessing: str | Preprocessing | None = "auto",
         half_life: float | None = None,
         memory_limit: int | str | None = None,
-        epochs: int = 1,
+        epochs: int | str = "auto",
+        shuffle: bool | str = "auto",
+        random_state: int = 0,
         C: float | None = None,
         eta: float | None = None,
         delta: float | None = None,

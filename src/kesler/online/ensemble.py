@@ -82,7 +82,7 @@ class Ensemble(OnlineClassifier):
         :math:`\alpha`, the probability that another expert becomes the best at a row. With larger
         values the ensemble switches faster, and is never as sure of one member. Used by
         "fixed-share" only.
-    columns, on_mismatch, uncertainty, label_budget
+    columns, on_mismatch, uncertainty, label_budget, epochs, shuffle, random_state, class_weight
         As in :class:`~kesler.OnlineClassifier`; those of the members have no effect.
 
     Attributes
@@ -155,6 +155,10 @@ class Ensemble(OnlineClassifier):
         on_mismatch: str = "missing",
         uncertainty: Use = "auto",
         label_budget: float | Query | None = None,
+        epochs: int | str = "auto",
+        shuffle: bool | str = "auto",
+        random_state: int = 0,
+        class_weight: Mapping[Any, float] | str | None = None,
     ) -> None:
         contract.keep_settings(self, locals())
 

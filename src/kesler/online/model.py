@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Protocol
 
@@ -22,6 +22,11 @@ class Model(Protocol):
     columns: Any
     on_mismatch: str
     half_life: float | None
+    epochs: int | str
+    shuffle: bool | str
+    random_state: int
+    class_weight: Any
+    _balance: Mapping[Label, float] | None
     answer: ClassVar[Any]  # a `ClassAnswer`
     _maker: ClassVar[Any]
     _learner: AnyLearner | None
@@ -41,6 +46,11 @@ class Model(Protocol):
     def _between_trials(self) -> AbstractContextManager[Any]: ...
     def _row(self, x: Any, learner: AnyLearner) -> Rows | Event: ...
     def _rows_to_score(self, X: Any) -> Iterator[Rows]: ...
+    def _blocks(self, X: Any, y: Any, *given: Any) -> Iterator[Any]: ...
+    def rows_again(self) -> AbstractContextManager[None]:
+        """Learn rows that have been learnt before."""
+        ...
+
     def _run_trials(self, X: Any, y: Any, *given: Any, **keeping: Any) -> Any: ...
     def _learn(self, rows: Rows, *given: Any, **keeping: Any) -> Any: ...
     def _learn_rows(self, rows: Rows, *given: Any, **keeping: Any) -> Any: ...

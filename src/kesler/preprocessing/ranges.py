@@ -43,7 +43,8 @@ class Ranges(Preprocessing):
     >>> from kesler import OnlineClassifier
     >>> leaves = OnlineClassifier("multi", kernel="rbf", on_new_class="learn",
     ...     preprocessing="ranges")
-    >>> leaves.fit([[1, 900], [2, 700], [6, 100]], [0, 0, 1]).predict([[5, 200]]).tolist()
+    >>> leaves = leaves.partial_fit([[1, 900], [2, 700], [6, 100]], [0, 0, 1])
+    >>> leaves.predict([[5, 200]]).tolist()
     [1]
     """
 

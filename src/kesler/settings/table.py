@@ -288,12 +288,14 @@ _TABLE = (
     ),
     Setting(
         "epochs",
-        "number of times that all rows are learnt",
-        default=1,
+        "number of times that all rows are learnt; auto is one",
         members="estimator",
         read=int,
         metavar="N",
     ),
+    Setting("shuffle", "whether `fit` learns rows in a random order", members="estimator"),
+    Setting("random_state", "seed of this order", default=0, members="estimator"),
+    Setting("class_weight", "weights of the rows of each class", default=None, members="estimator"),
     Setting(
         "tree",
         "tree of classes: the separator of their names, such as /, or a file with lines "

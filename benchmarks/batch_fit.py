@@ -1,0 +1,247 @@
+"""`fit` of all rows with nothing chosen, beside what users fit today.
+
+    PYTHONPATH=... KESLER_DATA=... python benchmarks/batch_fit.py
+
+LightGBM must be importable. Cross-validation with no argument on seven sets; then three quarters of
+each set (a random split) are fitted and the rest is asked: errors, errors of the probabilities,
+and seconds, beside one pass, a random forest, LightGBM and, on texts, TF-IDF with LinearSVC. Tables
+with categories are left out. The script writes benchmarks/results/batch_fit.md and exits with 1 if
+a target is missed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from lightgbm import LGBMClassifier
+from scipy import sparse
+from sklearn import datasets
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from kesler import OnlineClassifier
+from kesler.datasets import load
+from sets import SETS, STREAMS, by_appearance
+
+sys.path.append(str(Path(__file__).parents[1] / "papers"))
+from report import Report, table
+
+RESULTS = Path(__file__).parent / "results"
+FRESH = Path(os.environ["KESLER_DATA"]) / "fresh"
+DRIFTING = ("chessboard", "sea")
+OURS, ONE_PASS, IN_ORDER = "fit", "one pass", "in order"
+FOREST, BOOSTED, LINEAR = "random forest", "LightGBM", "TF-IDF + LinearSVC"
+TEXTS, MEASUREMENTS, DRIFT = "texts", "measurements", STREAMS
+LEAST_ERROR = 0.001  # is added to errors before their ratios are averaged
+MOST_BOOSTED = 30_000_000  # rows x columns x classes that LightGBM is asked to learn
+BINS, ROWS_OF_BIN = 10, 20
+
+
+# ---- cross-validation ----------------------------------------------------------------------------
+
+FOLDED: dict[str, Callable[[], Any]] = {
+    "iris": lambda: datasets.load_iris(return_X_y=True),
+    "wine": lambda: datasets.load_wine(return_X_y=True),
+    "digits": lambda: datasets.load_digits(return_X_y=True),
+    "breast cancer": lambda: datasets.load_breast_cancer(return_X_y=True),
+    "glass": lambda: (load("glass").X, load("glass").y),
+    "landsat": lambda: (load("landsat").X, load("landsat").y),
+    "letter": lambda: (load("letter").X, load("letter").y),
+}
+
+
+def cross_validated(report: Report) -> None:
+    """Add the table of `cross_val_score(cv=5)`."""
+    makers = {
+        "no argument": OnlineClassifier,
+        IN_ORDER: lambda: OnlineClassifier(shuffle=False),
+        "logistic regression": lambda: make_pipeline(
+            StandardScaler(), LogisticRegression(max_iter=1000)
+        ),
+        FOREST: lambda: RandomForestClassifier(random_state=0),
+    }
+    rows = []
+    for name, read in FOLDED.items():
+        X, y = read()
+        found = {each: cross_val_score(make(), X, y, cv=5).mean() for each, make in makers.items()}
+        rows.append([name, *(f"{score:.3f}" for score in found.values())])
+        ours = found["no argument"]
+        claim = f"{name}: at least logistic regression's - .01, and .97 of a random forest's"
+        least = max(found["logistic regression"] - 0.01, 0.97 * found[FOREST])
+        report.check(claim, bool(ours >= least))
+    report.add("## Cross-validation", table(["cv=5, accuracy", *makers], rows))
+
+
+# ---- three quarters ------------------------------------------------------------------------------
+
+
+@dataclass
+class Found:
+    """The results of one set: error, error of probabilities and seconds by method."""
+
+    name: str
+    kind: str
+    errors: dict[str, float] = field(default_factory=dict)
+    calibration: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def all_sets() -> Iterable[tuple[str, str, Any, npt.NDArray[Any]]]:
+    """Yield the name, the kind, the rows and the labels of each set."""
+    for each in SETS:
+        if each.kind != "table":
+            stream = each.stream()
+            kind = (
+                TEXTS if each.kind == "text" else DRIFT if each.group == STREAMS else MEASUREMENTS
+            )
+            yield each.name, kind, stream.X, stream.y
+    for path in sorted(FRESH.glob("*.npz")):
+        held = np.load(path)
+        kind = DRIFT if path.stem in DRIFTING else MEASUREMENTS
+        yield path.stem, kind, held["X"].astype(np.float32), by_appearance(held["y"])
+    for path in sorted(FRESH.glob("*.jsonl.gz")):
+        rows = [json.loads(line) for line in gzip.open(path, "rt")]
+        labels = np.array([str(row["label"]) for row in rows])
+        yield path.name.split(".")[0], TEXTS, [row["text"] for row in rows], by_appearance(labels)
+
+
+def taken(X: Any, rows: npt.NDArray[np.int64]) -> Any:
+    """Return rows of an array, of sparse rows or of a list."""
+    return [X[i] for i in rows] if isinstance(X, list) else X[rows]
+
+
+def calibration_error(probabilities: npt.NDArray[Any], right: npt.NDArray[np.bool_]) -> float:
+    """Return the mean distance of confidence and accuracy, in bins of equal numbers of rows."""
+    confidence = probabilities.max(axis=1)
+    n_bins = min(BINS, max(1, len(right) // ROWS_OF_BIN))
+    bins = np.array_split(np.argsort(confidence), n_bins)
+    gaps = [len(b) * abs(confidence[b].mean() - right[b].mean()) for b in bins]
+    return float(sum(gaps) / len(right))
+
+
+def methods(kind: str, size: float) -> dict[str, Any]:
+    """Return the estimators to compare on rows of a kind."""
+    ours = {OURS: OnlineClassifier(), ONE_PASS: OnlineClassifier(epochs=1)}
+    if kind == TEXTS:
+        return {**ours, IN_ORDER: OnlineClassifier(shuffle=False)}
+    peers = {FOREST: RandomForestClassifier(random_state=0)}
+    if size <= MOST_BOOSTED:
+        peers[BOOSTED] = LGBMClassifier(random_state=0, verbose=-1, n_jobs=1)
+    return {**ours, **peers}
+
+
+def compared(name: str, kind: str, X: Any, y: npt.NDArray[Any]) -> Found:
+    """Fit three quarters of a set by each method, and ask the rest."""
+    order, n = np.random.default_rng(0).permutation(len(y)), len(y) * 3 // 4
+    first, rest = np.sort(order[:n]), order[n:]
+    known, asked, found = taken(X, first), taken(X, rest), Found(name, kind)
+    size = 0 if isinstance(X, list) else len(y) * X.shape[1] * len(np.unique(y))
+    for method, model in methods(kind, size).items():
+        start = time.perf_counter()
+        model.fit(known, y[first])
+        found.seconds[method] = time.perf_counter() - start
+        chances = model.predict_proba(asked)
+        right = model.classes_[chances.argmax(axis=1)] == y[rest]
+        found.errors[method] = 1 - float(right.mean())
+        found.calibration[method] = calibration_error(chances, right)
+    if kind == TEXTS:
+        start = time.perf_counter()
+        words: Any = TfidfVectorizer() if isinstance(X, list) else TfidfTransformer()
+        machine = LinearSVC().fit(narrow(words.fit_transform(known)), y[first])
+        found.seconds[LINEAR] = time.perf_counter() - start
+        found.errors[LINEAR] = 1 - machine.score(narrow(words.transform(asked)), y[rest])
+    print(name, found.errors, flush=True)
+    return found
+
+
+def narrow(rows: Any) -> Any:
+    """Return sparse rows with indices of 32 bits, which LinearSVC asks for."""
+    rows = sparse.csr_matrix(rows)
+    rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    return rows
+
+
+def ratio(sets: Iterable[Found], method: str, peer: str) -> float:
+    """Return the geometric mean of the ratios of errors, over the sets that both have learnt."""
+    pairs = [(s.errors[method], s.errors[peer]) for s in sets if peer in s.errors]
+    return float(np.exp(np.mean([np.log((a + LEAST_ERROR) / (b + LEAST_ERROR)) for a, b in pairs])))
+
+
+def page_of_splits(report: Report, found: list[Found]) -> None:
+    """Add the tables of errors, and check the means."""
+    for kind, peers in {
+        MEASUREMENTS: (FOREST, BOOSTED),
+        DRIFT: (FOREST, BOOSTED),
+        TEXTS: (IN_ORDER, LINEAR),
+    }.items():
+        sets, shown = [each for each in found if each.kind == kind], (OURS, ONE_PASS, *peers)
+        rows = [
+            [
+                each.name,
+                *(f"{100 * each.errors[m]:.2f}" if m in each.errors else "" for m in shown),
+                *(f"{each.calibration[m]:.3f}" for m in (OURS, ONE_PASS)),
+                *(f"{each.seconds[m]:.2f}" if m in each.seconds else "" for m in shown),
+            ]
+            for each in sets
+        ]
+        seconds = [f"s, {method}" for method in shown]
+        header = ["% errors", *shown, "calibration", "of one pass", *seconds]
+        means = [f"{peer}: {ratio(sets, OURS, peer):.3f}" for peer in (ONE_PASS, *peers)]
+        report.add(f"## {kind.capitalize()}", table(header, rows))
+        report.add(f"Geometric means of the ratios of errors to those of {'; '.join(means)}.")
+        gap = float(np.mean([each.calibration[OURS] for each in sets]))
+        report.add(f"The error of probabilities is {gap:.3f} on average.")
+        most = 0.9 if kind == TEXTS else 1.0
+        for peer in () if kind == DRIFT else (LINEAR,) if kind == TEXTS else peers:
+            report.check(
+                f"{kind}: at most {most} of the errors of {peer}", ratio(sets, OURS, peer) <= most
+            )
+
+
+def time_of_many_rows(report: Report, n_rows: int = 1_000_000) -> None:
+    """Check that a million rows take at most twice the time of one pass."""
+    draws = np.random.default_rng(0)
+    X = draws.normal(size=(n_rows, 20)).astype(np.float32)
+    y = (X @ draws.normal(size=(20, 10))).argmax(axis=1)
+    seconds = []
+    for model in (OnlineClassifier(epochs=1, shuffle=False), OnlineClassifier()):
+        start = time.perf_counter()
+        model.fit(X, y)
+        seconds.append(time.perf_counter() - start)
+    report.add(
+        "## A million rows",
+        f"{n_rows:,} rows of 20 columns, 10 classes: {seconds[0]:.0f} s in one pass in the order "
+        f"given, {seconds[1]:.0f} s with the defaults.",
+    )
+    report.check("a million rows take at most twice the time", seconds[1] <= 2 * seconds[0])
+
+
+def main() -> int:
+    """Write the page; return 1 if a target is missed."""
+    warnings.simplefilter("ignore")
+    report = Report("batch_fit", "`fit` of all rows, with nothing chosen", RESULTS)
+    OnlineClassifier().fit(np.eye(3), [0, 1, 2])  # compiles
+    cross_validated(report)
+    page_of_splits(report, [compared(*each) for each in all_sets()])
+    time_of_many_rows(report)
+    return report.write()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

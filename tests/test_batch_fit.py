@@ -1,0 +1,325 @@
+"""`fit` of all rows: their order, several passes and weights of classes, against loops by hand."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.random import default_rng
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.estimator_checks import check_estimator
+
+from kesler import (
+    CostSensitiveClassifier,
+    Ensemble,
+    KeslerError,
+    LinearMax,
+    OnlineClassifier,
+    Ratings,
+)
+from kesler.hypotheses import Shared
+from kesler.maps import SubExperts
+from streams import make_stream
+
+STREAM = make_stream(3, n_rows=150, n_classes=4)
+X, Y = STREAM.X, STREAM.y
+NAMES = [{f"x{j}": float(v) for j, v in enumerate(row) if v} for row in X]
+TEXTS = [" ".join(f"w{j}" for j in np.flatnonzero(row > 0)) + " end" for row in X]
+
+
+def held(model: Any) -> dict[str, np.ndarray]:
+    return model._learner.arrays()
+
+
+def assert_same_bits(one: Any, other: Any) -> None:
+    mine, others = held(one), held(other)
+    assert mine.keys() == others.keys()
+    for name, array in mine.items():
+        np.testing.assert_array_equal(array, others[name], err_msg=name)
+
+
+def once(model: Any, rows: Any, y: Any, **given: Any) -> Any:
+    """Learn rows in their order as a set, by the streaming interface."""
+    with model._rows_as_set():
+        return model.partial_fit(rows, y, **given)
+
+
+# ---- order ---------------------------------------------------------------------------------------
+
+ROWS: dict[str, tuple[Any, Any]] = {
+    "array": (X, lambda order: X[order]),
+    "sparse": (sparse.csr_array(X), lambda order: sparse.csr_array(X)[order]),
+    "table": (
+        pd.DataFrame(X).add_prefix("c"),
+        lambda order: pd.DataFrame(X[order]).add_prefix("c"),
+    ),
+}
+"""Rows, and how they are taken in an order."""
+
+
+@pytest.mark.parametrize("settings", [{}, {"update": "pa1", "shuffle": True}], ids=str)
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("seed", [0, 5])
+def test_rows_are_learnt_in_the_order_of_the_seed(settings, kind, seed):
+    rows, taken = ROWS[kind]
+    model = OnlineClassifier(**settings, random_state=seed, epochs=1).fit(rows, Y)
+    order = default_rng(seed).permutation(len(Y))
+    assert_same_bits(model, once(OnlineClassifier(**settings), taken(order), Y[order]))
+
+
+@pytest.mark.parametrize("rows", [NAMES, TEXTS], ids=["names", "texts"])
+def test_names_are_numbered_in_the_order_given_and_rows_shuffled(rows):
+    model = OnlineClassifier().fit(rows, Y)
+    order = default_rng(0).permutation(len(Y))
+    other = OnlineClassifier(shuffle=False).fit([rows[i] for i in order], Y[order])
+    np.testing.assert_allclose(
+        model.predict_proba(rows[:40]), other.predict_proba(rows[:40]), atol=1e-6
+    )
+    given = OnlineClassifier(shuffle=False).fit(rows, Y)
+    assert [*model.vocabulary_.indices] == [*given.vocabulary_.indices]
+
+
+def test_ratings_are_shuffled_with_their_rows():
+    ratings = Ratings.from_dense(default_rng(1).normal(size=(150, 4, 3)), labels=range(4))
+    made = OnlineClassifier([Shared(SubExperts())], shuffle=True)
+    order = default_rng(0).permutation(150)
+    other = once(OnlineClassifier([Shared(SubExperts())]), ratings[order], Y[order])
+    assert_same_bits(made.fit(ratings, Y), other)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"shuffle": False}, {"update": "pa1"}, {"update": "softmax"}, {"half_life": 50}],
+    ids=str,
+)
+def test_named_rules_and_streams_keep_the_order(settings):
+    assert_same_bits(
+        OnlineClassifier(**settings, epochs=1).fit(X, Y), once(OnlineClassifier(**settings), X, Y)
+    )
+
+
+def test_rows_behind_each_other_and_a_limit_on_memory_keep_the_order():
+    limited = OnlineClassifier(memory_limit="50 MB")
+    assert_same_bits(clone(limited).fit(TEXTS, Y), limited.partial_fit(TEXTS, Y))
+    with pytest.raises(KeslerError, match="shuffle=True reads all rows"):
+        OnlineClassifier(memory_limit="50 MB", shuffle=True).fit(TEXTS, Y)
+
+
+@pytest.mark.parametrize("start", [0, 1, 7])
+def test_rows_of_weight_0_are_as_if_they_were_not_there(start):
+    weights = default_rng(start).integers(0, 3, len(Y)).astype(float)
+    kept = weights > 0
+    model = OnlineClassifier().fit(X, Y, sample_weight=weights)
+    assert_same_bits(model, OnlineClassifier().fit(X[kept], Y[kept], sample_weight=weights[kept]))
+
+
+def test_an_error_names_the_row_in_the_order_given_and_changes_nothing():
+    model = OnlineClassifier().fit(X, Y)
+    before = copy.deepcopy(held(model))
+    rows = [dict(each) for each in NAMES]
+    rows[3]["x0"] = float("inf")
+    with pytest.raises(KeslerError, match="row 3"):
+        model.fit(rows, Y)
+    for name, array in held(model).items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+def test_sorted_rows_give_no_warning_and_no_worse_model():
+    order = np.argsort(Y, kind="stable")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = OnlineClassifier().fit(X[order], Y[order])
+    assert model.score(X, Y) > 0.9
+
+
+def test_many_rows_are_learnt_in_blocks(monkeypatch):
+    from kesler.online import passes
+
+    whole = OnlineClassifier().fit(X, Y)
+    monkeypatch.setattr(passes, "BLOCK_ENTRIES", 40)
+    assert_same_bits(OnlineClassifier().fit(X, Y), whole)
+
+
+# ---- passes --------------------------------------------------------------------------------------
+
+
+def test_further_passes_move_only_the_weights_of_members_with_gradients():
+    first, model = (OnlineClassifier(epochs=n).fit(X, Y) for n in (1, 4))
+    before, after = held(first), held(model)
+    changed = {name for name in after if not np.array_equal(before[name], after[name])}
+    assert changed == {"0.weights.values.0", "0.preconditioner.evidence.0"}
+    assert model.n_trials_ == first.n_trials_ == len(Y)
+    assert model.n_mistakes_ == first.n_mistakes_
+
+
+def test_members_of_any_kind_learn_again():
+    kinds = [
+        OnlineClassifier("multi", update="pa1"),
+        OnlineClassifier("hybrid", update="arow", averaged=True),
+        OnlineClassifier(update="pa1", kernel="rbf"),
+        OnlineClassifier("multi", update="softmax", preprocessing="z-scores", replay=1),
+        LinearMax(),
+    ]
+    first, model = (Ensemble(kinds, epochs=n).fit(np.abs(X), Y) for n in (1, 3))
+    assert model.n_trials_ == first.n_trials_ == len(Y)
+    for one, other in zip(first._learner.members, model._learner.members, strict=True):
+        assert one.n_trials == other.n_trials == len(Y)
+        assert (
+            any(
+                not np.array_equal(one.arrays()[name], other.arrays()[name])
+                for name in one.arrays()
+                if "weights" in name or "coefficients" in name or name not in other.arrays()
+            )
+            or one.arrays().keys() != other.arrays().keys()
+        )
+    assert model.score(np.abs(X), Y) >= first.score(np.abs(X), Y)
+
+
+def test_ranks_learn_again():
+    labels = [f"{'ab'[label % 2]};{label}" for label in Y.tolist()]
+    first, model = (OnlineClassifier(ranks=";", epochs=n).fit(X, labels) for n in (1, 3))
+    one, other = (each._learner.ranks.learners[0] for each in (first, model))
+    assert one.n_trials == other.n_trials == len(Y)
+    mine, others = one.arrays(), other.arrays()
+    assert not np.array_equal(mine["0.weights.values.0"], others["0.weights.values.0"])
+
+
+def test_each_pass_has_an_order_of_its_own():
+    model = OnlineClassifier("multi", update="pa1", shuffle=True, epochs=3).fit(X, Y)
+    draws, by_hand = default_rng(0), OnlineClassifier("multi", update="pa1")
+    for _ in range(3):
+        order = draws.permutation(len(Y))
+        once(by_hand, X[order], Y[order])
+    np.testing.assert_array_equal(
+        held(model)["weights.values.0"], held(by_hand)["weights.values.0"]
+    )
+    assert model.n_trials_ == 3 * len(Y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "rows", "n_passes"),
+    [
+        ({}, X, 5),
+        ({}, TEXTS, 1),
+        ({"shuffle": False}, X, 1),
+        ({"update": "softmax"}, X, 1),
+        ({"link": "exponential"}, X, 1),
+        ({"epochs": 3}, X, 3),
+        ({"epochs": 3}, TEXTS, 3),
+    ],
+    ids=str,
+)
+def test_the_number_of_passes(settings, rows, n_passes):
+    model = OnlineClassifier(**settings).fit(rows, Y)
+    assert model.resolved_.epochs == n_passes
+    assert_same_bits(OnlineClassifier(**{**settings, "epochs": n_passes}).fit(rows, Y), model)
+
+
+@pytest.mark.parametrize(
+    ("n", "passes"), [(1, 5), (200_000, 5), (250_000, 4), (10**6, 2), (10**8, 2)]
+)
+def test_many_rows_have_fewer_passes(n, passes):
+    from kesler.online.passes import Plan
+
+    model = OnlineClassifier().fit(X, Y)
+    assert Plan(shuffles=True, seed=0, epochs="auto").n_passes(model, n) == passes
+
+
+def test_iris_in_folds_needs_no_shuffling():
+    scores = cross_val_score(OnlineClassifier(), *load_iris(return_X_y=True), cv=5)
+    assert scores.mean() > 0.95
+
+
+# ---- weights of classes --------------------------------------------------------------------------
+
+WEIGHTS = {0: 3.0, 2: 0.25}
+
+
+@pytest.mark.parametrize("settings", [{}, {"update": "pa1"}, {"update": "softmax"}], ids=str)
+def test_weights_of_classes_are_sample_weights(settings):
+    of_rows = np.array([WEIGHTS.get(label, 1.0) for label in Y.tolist()])
+    own = np.linspace(0.5, 2, len(Y))
+    model = OnlineClassifier(**settings, class_weight=WEIGHTS)
+    plain = OnlineClassifier(**settings)
+    for weights in (None, own):
+        product = of_rows if weights is None else of_rows * weights
+        for method in ("fit", "partial_fit"):
+            one = getattr(clone(model), method)(X, Y, sample_weight=weights)
+            assert_same_bits(one, getattr(clone(plain), method)(X, Y, sample_weight=product))
+    one, other = clone(model), clone(plain)
+    for x, label, weight in zip(X[:40], Y[:40].tolist(), of_rows.tolist(), strict=False):
+        before = other.predict_one(x) if other._learner else None
+        assert one.learn_predict_one(x, label) == before
+        other.learn_one(x, label, weight)
+    assert_same_bits(one, other)
+
+
+@pytest.mark.parametrize("settings", [{}, {"update": "pa1"}], ids=str)
+def test_balanced_weights_are_those_of_scikit_learn(settings):
+    classes = np.unique(Y)
+    weights = compute_class_weight("balanced", classes=classes, y=Y)
+    model = OnlineClassifier(**settings, class_weight="balanced").fit(X, Y)
+    given = dict(zip(classes.tolist(), weights.tolist(), strict=True))
+    assert_same_bits(model, OnlineClassifier(**settings, class_weight=given).fit(X, Y))
+    for attempt in (lambda: model.partial_fit(X, Y), lambda: model.learn_one(X[0], 0)):
+        with pytest.raises(KeslerError, match="which only `fit` knows"):
+            attempt()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        ({0: 0.0}, "class_weight of 0 is 0.0"),
+        ({0: -1}, "class_weight of 0 is -1"),
+        ({0: float("nan")}, "class_weight of 0 is nan"),
+        ({0: "2"}, "class_weight of 0 is '2'"),
+        ({"0": 2.0}, "no row has such a label"),
+        ("even", "class_weight='even' is unknown"),
+        (3, "class_weight=3 is unknown"),
+    ],
+    ids=str,
+)
+def test_other_weights_are_refused(chosen, words):
+    with pytest.raises(KeslerError, match=words):
+        OnlineClassifier(class_weight=chosen).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"shuffle": "yes"}, "shuffle='yes' is unknown"),
+        ({"shuffle": 1}, "shuffle=1 is unknown"),
+        ({"random_state": -1}, "random_state=-1 must be an integer of 0 or more"),
+        ({"random_state": None}, "random_state=None must be"),
+        ({"random_state": True}, "random_state=True must be"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("make", [OnlineClassifier, CostSensitiveClassifier])
+def test_other_settings_are_refused(make, settings, words):
+    y = Y if make is OnlineClassifier else [{0: 0.0, 1: 1.0}] * len(Y)
+    with pytest.raises(KeslerError, match=words):
+        make(**settings).fit(X, y)
+
+
+# ---- scikit-learn --------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_scikit_learn_asks_of_estimators():
+    results = check_estimator(OnlineClassifier(), on_fail=None, on_skip=None)
+    failed = {each["check_name"] for each in results if each["status"] == "failed"}
+    # An online learner takes a row of weight 2 in one step, and two rows in two.
+    assert failed == {
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    }
+    assert "check_class_weight_classifiers" in {each["check_name"] for each in results}
