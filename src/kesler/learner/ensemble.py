@@ -479,10 +479,6 @@ class EnsembleLearner(Observing):
         KeslerError
             If an array is missing, has another dtype or shape, or holds invalid values.
         """
-        if "ensemble.pooling" in arrays:
-            from kesler.settings import former
-
-            arrays = former.ensemble(arrays, len(self.members))
         stored = checked(self._fields, self, self._lengths, arrays, "ensemble.")
         for name, array in stored.items():
             put(array, self.stored[name])

@@ -268,6 +268,10 @@ def _learner_of(
         own = {n.removeprefix(mark): array for n, array in arrays.items() if n.startswith(mark)}
         _restore(single, own, contents)
     if isinstance(learner, EnsembleLearner):
+        if "ensemble.pooling" in arrays:
+            from kesler.settings import former
+
+            arrays = former.ensemble(arrays, len(singles))
         learner.restore(arrays)
     _restore_uncertainty(learner, resolved, arrays, described, metadata["width"])
     return learner
