@@ -124,7 +124,7 @@ def test_a_model_goes_on_with_the_preprocessing_that_it_began_with(capsys, tmp_p
     refused(kesler(capsys, *again, "--preprocessing", "counts"), "--preprocessing counts")
     assert kesler(capsys, *again).code == 0
     X, y = as_entries(messages_)
-    whole = OnlineClassifier(preprocessing="idf").fit(X, y)
+    whole = OnlineClassifier(preprocessing="idf").partial_fit(X, y)
     assert load(model).decision_function(X).tolist() == whole.decision_function(X).tolist()
 
 

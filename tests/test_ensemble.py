@@ -304,8 +304,8 @@ def test_large_blocks_and_threads_change_nothing(way, monkeypatch):
 
 @every_way
 def test_learners_learn_as_if_they_were_alone(way):
-    model = ensemble(way).fit(STREAM.X, STREAM.y)
-    alone = [learner.fit(STREAM.X, STREAM.y) for learner in members()]
+    model = ensemble(way).partial_fit(STREAM.X, STREAM.y)
+    alone = [learner.partial_fit(STREAM.X, STREAM.y) for learner in members()]
     assert model.mistakes_of_learners_ == [learner.n_mistakes_ for learner in alone]
     for i, learner in enumerate(alone):
         for name, array in learner._learner.arrays().items():
@@ -408,13 +408,13 @@ def test_update_takes_a_ensemble(tmp_path):
 
 
 def test_learners_are_left_as_they_are():
-    learner = OnlineClassifier("multi", update="pa1").fit(STREAM.X[:9], STREAM.y[:9])
+    learner = OnlineClassifier("multi", update="pa1").partial_fit(STREAM.X[:9], STREAM.y[:9])
     n_known = learner.n_known_
-    model = Ensemble([learner]).fit(STREAM.X, STREAM.y)
+    model = Ensemble([learner]).partial_fit(STREAM.X, STREAM.y)
     assert learner.n_trials_ == 9 and learner.n_known_ == n_known
     assert (
         model.n_mistakes_
-        == OnlineClassifier("multi", update="pa1").fit(STREAM.X, STREAM.y).n_mistakes_
+        == OnlineClassifier("multi", update="pa1").partial_fit(STREAM.X, STREAM.y).n_mistakes_
     )
 
 
@@ -422,8 +422,8 @@ def test_some_learners_look_at_ratings_and_some_at_attributes():
     generator = np.random.default_rng(3)
     ratings = Ratings.from_dense(generator.normal(size=(80, 6, 4)), range(6), STREAM.X)
     model = Ensemble([OnlineClassifier("multi", update="pa1"), LinearMax("wma", "sub-experts")])
-    model.fit(ratings, STREAM.y)
-    alone = OnlineClassifier("multi", update="pa1").fit(STREAM.X, STREAM.y)
+    model.partial_fit(ratings, STREAM.y)
+    alone = OnlineClassifier("multi", update="pa1").partial_fit(STREAM.X, STREAM.y)
     assert model.mistakes_of_learners_[0] == alone.n_mistakes_
     assert len(model.predict(ratings)) == 80
 
@@ -455,7 +455,7 @@ def test_the_best_learner_is_found_and_a_change_followed():
     slow = OnlineClassifier("multi", update="pa1", averaged=True)
     fast = OnlineClassifier("multi", update="pa1")
     for way in ("best", "mixture"):
-        model = Ensemble([slow, fast], way, discount=0.9).fit(X, y)
+        model = Ensemble([slow, fast], way, discount=0.9).partial_fit(X, y)
         assert model.n_mistakes_ <= min(model.mistakes_of_learners_) + 5
 
 

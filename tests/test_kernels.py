@@ -388,6 +388,7 @@ def test_10_scikit_learn_checks_pass(hypotheses):
     expected = {
         "check_sample_weight_equivalence_on_dense_data": "a weight is an aggressiveness",
         "check_sample_weight_equivalence_on_sparse_data": "a weight is an aggressiveness",
+        "check_class_weight_classifiers": "one step with a small kernel is not felt far away",
     }
     results = check_estimator(
         estimator, expected_failed_checks=expected, on_fail=None, on_skip=None
