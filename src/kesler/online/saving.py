@@ -234,9 +234,13 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
 
 def _require_inputs(learner: AnyLearner, inputs: Inputs | None) -> None:
     """Raise unless the inputs of a table are those that members of an ensemble read."""
-    widths = {each.n_inputs for each in learner.members if each.lists_all}
-    if inputs is not None and widths != {len(inputs)}:
-        raise damaged(f"a table has {len(inputs)} inputs, and its members read {sorted(widths)}")
+    readers = [each for each in learner.members if each.lists_all]
+    if inputs is None or not readers:
+        return
+    n = len(inputs)
+    widths = [(each.n_inputs or n, each.n_features) for each in readers]
+    if widths != [(n, each.width_of(n)) for each in readers]:
+        raise damaged(f"a table has {n} inputs, and its members read others")
 
 
 def _restore_ranks(
