@@ -20,7 +20,7 @@ from kesler.online.defaults import (
     of_words,
 )
 from kesler.preconditioners import SecondOrder
-from kesler.preprocessing import Bins, Concatenated, Counts, Pairs, RandomFourier, ZScores
+from kesler.preprocessing import Bins, Concatenated, Counts, Pairs, ZScores
 from kesler.updates import AROW, OneVsRestSquared, SoftmaxGradient
 
 Make = Callable[[], OnlineClassifier]
@@ -93,33 +93,30 @@ def parts_of_words(kind: str) -> dict[str, Make]:
 
 def parts_of_measurements() -> dict[str, Make]:
     """Return the candidates for rows that list every feature."""
-    first, second = members_of_default(dense=True)
+    first, ridge, lines, kernel = members = members_of_default(dense=True)
+    others = ridge, lines, kernel
 
     def expanded(*blocks: Any) -> Make:
-        return together({**first, "preprocessing": Concatenated((ZScores(), *blocks))}, second)
+        return together({**first, "preprocessing": Concatenated((ZScores(), *blocks))}, *others)
 
     return {
         DEFAULT: OnlineClassifier,
         ENSEMBLE: lambda: OnlineClassifier(update="ensemble"),
-        "default without ridge regression": lambda: OnlineClassifier(**first),
-        "default without softmax": lambda: OnlineClassifier(**second),
+        "default without bins and pairs": together(*others),
+        "default without ridge regression": together(first, lines, kernel),
+        "default without small steps": together(first, ridge, kernel),
+        "default without kernel": together(first, ridge, lines),
+        "default without replay": together({**first, "replay": 0}, *others),
         "default without bins": expanded(Pairs()),
         "default without pairs": expanded(Bins()),
-        "default without expansions": together(
-            {**first, "preprocessing": ZScores()}, {**second, "preprocessing": ZScores()}
-        ),
         "default without pool": lambda: Ensemble(
-            [OnlineClassifier(**first), OnlineClassifier(**second)], "mixture"
+            [OnlineClassifier(**each) for each in members], "mixture"
         ),
         "ensemble without large steps": OnlineClassifier,
-        "with random features": expanded(Bins(), RandomFourier(), Pairs()),
-        "random features for pairs": expanded(Bins(), RandomFourier()),
-        "with Gaussian map": together(first, second, of_mapped()),
-        "Gaussian map, as before": lambda: OnlineClassifier(**of_mapped()),
+        "two members, as before": together({**first, "replay": 0}, ridge),
+        "with Gaussian map": together(*members, of_mapped()),
         "half-life 250": changed("dense", half_life=250),
         "half-life 1,000": changed("dense", half_life=1000),
-        "half steps": with_steps("dense", 0.5),
-        "double steps": with_steps("dense", 2.0),
         "AROW": named("dense", "arow"),
         "PA-I, as Fink": lambda: OnlineClassifier(update="pa1"),
     }
@@ -135,40 +132,32 @@ CANDIDATES: dict[str, dict[str, Make]] = {
 A name means the same for all kinds. The choice with a group left out is among all but ensembles."""
 
 
-def third_members() -> dict[str, dict[str, Any]]:
-    """Return settings of learners beside the two of the default for measurements."""
-    first, second = members_of_default(dense=True)
-    linear = {**first, "preprocessing": ZScores()}
-    ridge = {**second, "preprocessing": ZScores()}
-    small, large = (SoftmaxGradient(eta, invariant=True) for eta in (0.2, 6.0))
+def further_members() -> dict[str, dict[str, Any]]:
+    """Return settings of learners beside those of the default for measurements."""
+    first, ridge, lines, kernel = members_of_default(dense=True)
     return {
-        "RBF": {"kernel": "rbf"},
-        "RBF of 500 rows": {"kernel": "rbf", "budget": 500},
-        "linear": linear,
-        "slow linear": {**linear, "update": small},
-        "averaged linear": {**linear, "averaged": True},
-        "replayed linear": {**linear, "replay": 4},
-        "linear ridge regression": {**ridge, "preconditioner": SecondOrder(ridge=5.0)},
-        "AROW": {**linear, "update": AROW(), "preconditioner": "auto"},
+        "kernel of all rows": {**kernel, "budget": None},
+        "averaged linear": {**lines, "averaged": True},
+        "replayed linear": {**lines, "replay": 4},
+        "linear ridge regression": {
+            **ridge,
+            "preprocessing": Concatenated((ZScores(),)),
+            "preconditioner": SecondOrder(ridge=5.0),
+        },
+        "AROW": {**lines, "update": AROW(), "preconditioner": "auto"},
         "half-life": {**first, "half_life": 250},
-        "large steps": {**first, "update": large},
+        "large steps": {**first, "update": SoftmaxGradient(6.0, invariant=True)},
+        "replayed Gaussian map": {**of_mapped(), "replay": 2},
     }
 
 
 def of_members() -> dict[str, Make]:
     """Return ensembles for measurements that change or add a member of the default."""
-    first, second = members_of_default(dense=True)
-    added = {f"with {name}": together(first, second, s) for name, s in third_members().items()}
-    replayed = {n: {**first, "replay": n} for n in (1, 2, 4)}
-    rbf, gaussian = {"kernel": "rbf"}, of_mapped()
-    return {
-        **added,
-        **{f"replay of {n}": together(each, second) for n, each in replayed.items()},
-        "replay of 2 and 1": together(replayed[2], {**second, "replay": 1}),
-        "replay of 2, with Gaussian map": together(replayed[2], second, gaussian),
-        "replay of 2, with RBF": together(replayed[2], second, rbf),
-        "replay of 2, with RBF and Gaussian map": together(replayed[2], second, rbf, gaussian),
-    }
+    members = members_of_default(dense=True)
+    first, *others = members
+    added = {f"with {name}": together(*members, s) for name, s in further_members().items()}
+    replayed = {f"replay of {n}": together({**first, "replay": n}, *others) for n in (1, 4)}
+    return {**added, **replayed}
 
 
 CHOICES: dict[str, dict[str, Make]] = {

@@ -137,7 +137,7 @@ def test_sorted_rows_give_no_warning_and_no_worse_model():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = OnlineClassifier().fit(X[order], Y[order])
-    assert model.score(X, Y) > 0.9
+    assert model.score(X, Y) > OnlineClassifier().fit(X, Y).score(X, Y) - 0.05
 
 
 def test_many_rows_are_learnt_in_blocks(monkeypatch):
@@ -155,8 +155,11 @@ STEPS_OF_THE_FIRST = {
     "0.weights.values.0",
     "0.preconditioner.evidence.0",
     "0.preconditioner.rates",
+    "2.weights.values.0",
+    "2.preconditioner.evidence.0",
+    "2.preconditioner.rates",
 }
-"""What steps along gradients change: the weights of a member, and the sizes of its steps."""
+"""What steps along gradients change: the weights of two members, and the sizes of their steps."""
 
 
 def test_further_passes_move_only_the_weights_of_members_with_gradients():
@@ -180,7 +183,7 @@ def test_members_of_any_kind_learn_again():
     assert model.n_trials_ == first.n_trials_ == len(Y)
     for one, other in zip(first._learner.members, model._learner.members, strict=True):
         assert one.n_trials == other.n_trials == len(Y)
-        assert (
+        has_moved = (
             any(
                 not np.array_equal(one.arrays()[name], other.arrays()[name])
                 for name in one.arrays()
@@ -188,6 +191,9 @@ def test_members_of_any_kind_learn_again():
             )
             or one.arrays().keys() != other.arrays().keys()
         )
+        assert has_moved == one.gains_from_repetition  # a kernel would store the rows again
+    del kinds[2]
+    first, model = (Ensemble(kinds, epochs=n).fit(np.abs(X), Y) for n in (1, 3))
     assert model.score(np.abs(X), Y) >= first.score(np.abs(X), Y)
 
 

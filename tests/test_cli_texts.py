@@ -53,7 +53,7 @@ def learnt(capsys, source, *options) -> OnlineClassifier:
 def test_a_named_text_has_the_features_of_one_that_is_inferred(capsys, monkeypatch, name):
     rows, lines = questions(), [json.dumps(row) for row in questions()]
     alone = [{"question": row["question"]} for row in rows]
-    expected = OnlineClassifier().fit(alone, [row["label"] for row in rows])
+    expected = OnlineClassifier().partial_fit(alone, [row["label"] for row in rows])
     if name == "rows.csv":
         write_csv(name)
     elif name == "-":
@@ -74,7 +74,9 @@ def test_several_texts_are_columns_of_their_own(capsys):
     kinds = {each.name: each.kind for each in model.schema_}
     assert kinds == {"n": "ignore", "question": "text", "colour": "text"}
     texts = [{name: row[name] for name in ("question", "colour")} for row in rows]
-    expected = OnlineClassifier(columns={"colour": "text"}).fit(texts, [r["label"] for r in rows])
+    expected = OnlineClassifier(columns={"colour": "text"}).partial_fit(
+        texts, [r["label"] for r in rows]
+    )
     assert model.predict(texts).tolist() == expected.predict(texts).tolist()
 
 
@@ -116,7 +118,7 @@ def test_the_features_of_a_text_are_chosen(capsys, features):
     model = learnt(capsys, "rows.csv", "--text", f"question:{features}")
     given = {"question": {"kind": "text", "features": features}}
     alone = [{"question": row["question"]} for row in rows]
-    expected = OnlineClassifier(columns=given).fit(alone, [row["label"] for row in rows])
+    expected = OnlineClassifier(columns=given).partial_fit(alone, [row["label"] for row in rows])
     assert model.columns == {**given, "*": "ignore"}
     assert model.predict(alone).tolist() == expected.predict(alone).tolist()
     runs = [name for name in model.vocabulary_.names if name.startswith("question~")]

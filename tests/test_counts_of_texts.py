@@ -92,7 +92,7 @@ def test_each_member_of_an_ensemble_reads_texts_in_its_own_way():
     texts, y = texts_of(seed=3)
     members = [OnlineClassifier(), OnlineClassifier(update=AROW())]
     words = [dict.fromkeys(row, 1.0) for row in counts_of(texts)]
-    for how in ("fit", "learn_one"):
+    for how in ("partial_fit", "learn_one"):
         both = learnt_by(how, OnlineClassifier(update=members), texts, y)
         alone = [
             learnt_by(how, OnlineClassifier(), counts_of(texts), y),

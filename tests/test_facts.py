@@ -193,9 +193,10 @@ def test_learners_run_the_kernels_whose_facts_hold(name, given):
 
 
 def test_the_defaults_run_kernels_of_their_own():
-    dense = OnlineClassifier()._new_learner(dense=True).members
+    *dense, kernel = OnlineClassifier()._new_learner(dense=True).members
     learners = [*dense, OnlineClassifier()._new_learner(dense=False)]
-    names = ["measurements", "least_squares", "words"]
+    names = ["measurements", "least_squares", "measurements", "words"]
+    assert facts.hold(facts.BUDGETS["budget"], kernel._record)
     for learner, name in zip(learners, names, strict=True):
         record = learner._record
         assert next(n for n, e in facts.VARIANTS.items() if facts.hold(e, record)) == name

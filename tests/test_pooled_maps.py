@@ -337,8 +337,8 @@ def test_save_and_go_on_bit_for_bit(estimator, hypotheses, tmp_path):
     if estimator is OnlineMultilabelClassifier:
         y = [[int(code), int(code) // 2][: 1 + code % 2] for code in stream.y]
     whole, half = estimator(hypotheses), estimator(hypotheses)
-    whole.fit(stream.X, y)
-    half.fit(stream.X[:37], y[:37]).save(tmp_path / "half")
+    whole.partial_fit(stream.X, y)
+    half.partial_fit(stream.X[:37], y[:37]).save(tmp_path / "half")
     again = load(tmp_path / "half")
     again.partial_fit(stream.X[37:], y[37:])
     arrays = again._learner.arrays()

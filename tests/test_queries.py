@@ -186,9 +186,9 @@ def test_results_have_labels_and_mistakes_over_time_and_json():
 
 
 def test_comparisons_ask_for_labels_too():
-    models = {"asks": OnlineClassifier(label_budget=0.2), "learns": OnlineClassifier()}
+    models = {"asks": OnlineClassifier(label_budget=0.05), "learns": OnlineClassifier()}
     found = compare(models, X, Y)
-    alone = progressive_validate(OnlineClassifier(label_budget=0.2), X, Y)
+    alone = progressive_validate(OnlineClassifier(label_budget=0.05), X, Y)
     assert found["asks"].n_mistakes == alone.n_mistakes > found["learns"].n_mistakes
 
 

@@ -299,8 +299,8 @@ def test_rows_that_list_non_zeros_are_not_remembered():
 @pytest.mark.parametrize("combine", ["fixed-share", "mixture", "best", "majority"])
 def test_an_ensemble_of_one_learner_has_its_evidence(combine):
     X, y = stream_of("pa1", 20)
-    one = OF_CLASSES["pa1"]().fit(X, y)
-    other = Ensemble([OnlineClassifier("multi", update="pa1")], combine).fit(X, y)
+    one = OF_CLASSES["pa1"]().partial_fit(X, y)
+    other = Ensemble([OnlineClassifier("multi", update="pa1")], combine).partial_fit(X, y)
     for name in ("spread", "arrivals.priors", "new_class"):
         found, expected = (m._learner.uncertainty.stored[name] for m in (other, one))
         np.testing.assert_array_equal(found, expected)

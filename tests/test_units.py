@@ -260,7 +260,8 @@ def test_no_stream_makes_anything_but_numbers():
 )
 def test_scale_is_ranges_where_rows_are_compared_with_rows(hypotheses, kernel, part):
     rows, y = np.eye(3), [0, 1, 0]
-    model = OnlineClassifier(hypotheses, kernel=kernel, preprocessing="scale")
+    update = "auto" if kernel else "softmax"  # the default has a kernel among its members
+    model = OnlineClassifier(hypotheses, update=update, kernel=kernel, preprocessing="scale")
     assert model.fit(rows, y).preprocessing_ == part
     if kernel is not homemade.overlap and hypotheses == "multi":
         assert model.fit(sparse.csr_array(rows), y).preprocessing_ == Counts()

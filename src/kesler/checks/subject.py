@@ -169,5 +169,5 @@ def params_of(estimator: Any) -> dict[str, Any]:
 
 
 def shuffles(estimator: Any) -> bool:
-    """Return whether an estimator shuffles the rows of a call."""
-    return bool(params_of(estimator).get("shuffle", False))
+    """Return whether an estimator shuffles the rows of any call, not only those of `fit`."""
+    return params_of(estimator).get("shuffle") is True

@@ -96,7 +96,8 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
         return found  # words alone are read without a schema, in much less time
     needs_kinds = any(_is_not_one_hot(column, rows.columns[column.name]) for column in schema)
     is_measured = _is_measured(schema, rows, of_json=_is_json(options))
-    is_table = needs_kinds or is_measured or bool(schema.of_kind("category"))
+    categories = (rows.columns[each.name] for each in schema.of_kind("category"))
+    is_table = needs_kinds or is_measured or not all(map(_are_plain, categories))
     return {**found, "as_table": True} if is_table else found
 
 
@@ -166,8 +167,12 @@ def _is_not_one_hot(column: Column, cells: list[Any]) -> bool:
         return True  # ignored with a warning, where a list of names and values is refused
     if column.kind != "number":
         return column.kind in NOT_ONE_HOT
-    is_plain = all(not isinstance(cell, str) or parse_number(cell) is not None for cell in cells)
-    return bool(column.options) or not is_plain
+    return bool(column.options) or not _are_plain(cells)
+
+
+def _are_plain(cells: list[Any]) -> bool:
+    """Return whether all texts in cells are numbers such as 1234.5."""
+    return all(not isinstance(cell, str) or parse_number(cell) is not None for cell in cells)
 
 
 def _is_of_words_alone(schema: Schema) -> bool:

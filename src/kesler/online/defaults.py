@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kesler.budgets import Budget
 from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
 from kesler.learner.targets import Kind
 from kesler.maps import resolve_map
@@ -137,7 +136,10 @@ def members_of_default(*, dense: bool, weights: tuple[float, ...] | None = None)
 
 def _of_measurements(weights: tuple[float, ...] | None = None) -> list[Settings]:
     pairs = {"preprocessing": Concatenated((ZScores(), Bins(), Pairs())), "replay": 2}
-    lines = {"preprocessing": ZScores(), "update": SoftmaxGradient(0.1, invariant=True)}
+    lines = {
+        "preprocessing": Concatenated((ZScores(),)),
+        "update": SoftmaxGradient(0.1, invariant=True),
+    }
     return [
         {**of_measurements(), **pairs},
         of_least_squares(weights),
@@ -148,6 +150,8 @@ def _of_measurements(weights: tuple[float, ...] | None = None) -> list[Settings]
 
 def of_kernel() -> Settings:
     """Return the settings of a kernel machine that stores at most 1,000 rows of measurements."""
+    from kesler.budgets import Budget
+
     kernel = {"kernel": "rbf", "budget": Budget(1000, "smallest"), "preprocessing": Ranges()}
     return {**over_kernel(dense=True), **kernel}
 
