@@ -1,0 +1,181 @@
+"""Tables with categories: the inputs of the members for measurements, beside the features."""
+
+import json
+import math
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from kesler import Ensemble, KeslerError, OnlineClassifier, load
+from kesler.data import model_file
+from kesler.data.schema.inference import N_ROWS
+from kesler.preprocessing import RandomFourier
+
+KINDS = {"size": "number", "colour": "category", "when": "date"}
+
+
+def table(seed, n=130, *, missing=0.1):
+    """Return rows with a number, a category that gains values and a date, and their labels."""
+    rng = np.random.default_rng(seed)
+    rows, labels = [], []
+    for i in range(n):
+        colours = ["red", "blue", "green", *(["pink"] if i > 70 else [])]
+        size, colour = float(rng.normal()), colours[rng.integers(len(colours))]
+        when = datetime(2026, 1, 1) + timedelta(hours=int(rng.integers(9000)))
+        row = {"size": size, "colour": colour, "when": when}
+        rows.append({k: None if rng.random() < missing else v for k, v in row.items()})
+        labels.append("warm" if (colour in ("red", "pink")) == (size > 0) else "cold")
+    return rows, labels
+
+
+def arrays_of(model):
+    return model._learner.arrays()
+
+
+def assert_same(one, other):
+    mine, others = arrays_of(one), arrays_of(other)
+    assert mine.keys() == others.keys()
+    for name, array in mine.items():
+        assert_array_equal(array, others[name], err_msg=name)
+
+
+def by_hand(rows, colours):
+    """Return the inputs of rows, from the columns one after another."""
+    found = []
+    for row in rows:
+        size, colour, when = row["size"], row["colour"], row["when"]
+        inputs = [math.nan if size is None else size]
+        inputs += [math.nan if colour is None else float(colour == each) for each in colours]
+        if when is None:
+            inputs += [math.nan] * 7
+        else:
+            hour = when.hour + when.minute / 60
+            week = when.weekday() + hour / 24
+            year = (when - datetime(when.year, 1, 1)).days
+            places = (2 * math.pi * part / of for part, of in ((hour, 24), (week, 7), (year, 366)))
+            turns = [turn(place) for place in places for turn in (math.sin, math.cos)]
+            inputs += [(when - datetime(1970, 1, 1)) / timedelta(days=1), *turns]
+        found.append(inputs)
+    return np.array(found, dtype=np.float32)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_members_learn_the_inputs_as_an_ensemble_learns_an_array_of_them(seed):
+    rows, labels = table(seed)
+    model = OnlineClassifier().partial_fit(rows, labels)
+    first = [row["colour"] for row in rows[:N_ROWS] if row["colour"] is not None]
+    array = by_hand(rows, [*dict.fromkeys(first)])
+    inputs = model._input.columns.known.inputs
+    cells = {name: [row[name] for row in rows] for name in KINDS}
+    assert_allclose(inputs.array(cells, len(rows)), array, atol=2e-3)
+
+    words, *others = model.resolved_.update
+    alone = Ensemble(others).partial_fit(inputs.array(cells, len(rows)), labels)
+    for member, own in zip(model._learner.members[1:], alone._learner.members, strict=True):
+        for name, stored in own.arrays().items():
+            assert_array_equal(member.arrays()[name], stored, err_msg=name)
+    single = OnlineClassifier(hypotheses=words.hypotheses, preprocessing=words.preprocessing)
+    assert model._learner.members[0].n_mistakes == single.partial_fit(rows, labels).n_mistakes_
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("given", [{}, {"half_life": 40.0}, {"uncertainty": False}], ids=str)
+def test_any_split_and_a_file_in_between_are_the_same(seed, given, tmp_path):
+    rows, labels = table(seed)
+    whole = OnlineClassifier(**given).partial_fit(rows, labels)
+    cuts = np.random.default_rng(seed).integers(1, len(rows), 4)
+    ends = [0, *sorted({*cuts.tolist()}), len(rows)]
+    pieces = OnlineClassifier(**given)
+    for start, end in pairwise(ends):
+        pieces.partial_fit(rows[start:end], labels[start:end]).save(tmp_path / "m")
+        pieces = load(tmp_path / "m")
+    one_by_one = OnlineClassifier(**given)
+    for row, label in zip(rows, labels, strict=True):
+        one_by_one.learn_one(row, label)
+    for other in (pieces, one_by_one):
+        assert_same(whole, other)
+        assert_array_equal(whole.predict_proba(rows), other.predict_proba(rows))
+    assert whole.predict_one(rows[3]) == whole.predict(rows)[3]
+
+
+def test_categories_that_come_later_and_cells_that_are_missing_have_an_answer():
+    rows, labels = table(7, missing=0.0)
+    model = OnlineClassifier().fit(rows, labels)
+    odd = [{"colour": "never seen"}, {"size": 0.5}, {"when": datetime(2030, 1, 1)}]
+    assert np.isfinite(model.predict_proba(odd)).all()
+    inputs = model._input.columns.known.inputs
+    (array,) = [inputs.array({"colour": ["never seen"], "size": [1.0]}, 1)]
+    n = len(dict.fromkeys(row["colour"] for row in rows[:N_ROWS]))
+    assert array[0, 0] == 1 and not array[0, 1 : 1 + n].any() and np.isnan(array[0, 1 + n :]).all()
+
+
+def test_explanations_are_of_cells_and_add_up():
+    rows, labels = table(2, missing=0.0)
+    model = OnlineClassifier().fit(rows, labels)
+    why = model.explain_one(rows[5])
+    named = {each.feature: each.value for each in why.contributions}
+    assert named == {"size": pytest.approx(rows[5]["size"]), f"colour={rows[5]['colour']}": None,
+                     "when": None}  # fmt: skip
+    assert sum(each.score for each in why.summands) == pytest.approx(why.score, abs=1e-6)
+    without = {name: cell for name, cell in rows[5].items() if name != "when"}
+    assert {each.feature for each in model.explain_one(without).contributions} == {
+        "size",
+        f"colour={rows[5]['colour']}",
+    }
+
+
+def test_texts_and_settings_of_one_learner_have_no_inputs():
+    rows, labels = table(3)
+    texts = [{**row, "note": f"a note of several words about row {i} here"}
+             for i, row in enumerate(rows)]  # fmt: skip
+    assert OnlineClassifier().fit(texts, labels)._input.columns.known.inputs is None
+    for given in ({"update": "pa1"}, {"hypotheses": "multi"}, {"candidates": 8}):
+        model = OnlineClassifier(**given).fit(rows, labels)
+        assert model._input.columns.known.inputs is None and len(model._learner.members) == 1
+
+
+def test_files_whose_inputs_do_not_fit_are_refused(tmp_path):
+    rows, labels = table(4)
+    OnlineClassifier().fit(rows, labels).save(tmp_path / "m")
+    arrays, metadata = model_file.load(tmp_path / "m")
+    for change in (
+        lambda stored: stored[1].__setitem__(2, ["red"]),
+        lambda stored: stored.pop(),
+        lambda stored: stored[0].__setitem__(1, "text"),
+        lambda stored: stored.append(stored[0]),
+        lambda stored: stored.clear(),
+    ):
+        altered = json.loads(json.dumps(metadata))
+        change(altered["table"]["inputs"])
+        model_file.save(tmp_path / "altered", arrays, altered)
+        with pytest.raises(KeslerError, match="damaged or was changed"):
+            load(tmp_path / "altered")
+
+
+# ---- weights of random features ------------------------------------------------------------------
+
+
+def test_weights_scale_the_projections_of_inputs():
+    plain, _ = RandomFourier(50, seed=3).draw(4)
+    weighed, _ = RandomFourier(50, seed=3, weights=(1.0, 2.0, 0.0, 1.0)).draw(4)
+    scales = np.array([1.0, 2.0, 0.0, 1.0]) / math.sqrt(6 / 4)
+    assert_allclose(weighed, plain * scales[:, None].astype(np.float32), rtol=1e-5)
+    equal, _ = RandomFourier(50, seed=3, weights=[0.3] * 4).draw(4)
+    assert_allclose(equal, plain, rtol=1e-6)
+
+
+@pytest.mark.parametrize("weights", [(), (1.0, -1.0), (0.0, 0.0), ("a",), 3.0, (math.nan,)])
+def test_weights_that_are_none_are_refused(weights):
+    with pytest.raises(KeslerError, match="weights"):
+        RandomFourier(weights=weights)
+
+
+def test_weights_are_those_of_all_inputs():
+    model = OnlineClassifier(
+        "multi", update="softmax", preprocessing=RandomFourier(20, weights=(1.0, 2.0))
+    )
+    with pytest.raises(KeslerError, match="2 weights, but rows have 3 inputs"):
+        model.fit(np.eye(3), [0, 1, 0])
