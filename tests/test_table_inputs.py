@@ -62,10 +62,11 @@ def by_hand(rows, colours):
     return np.array(found, dtype=np.float32)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_members_learn_the_inputs_as_an_ensemble_learns_an_array_of_them(seed):
+@pytest.mark.parametrize("how", ["partial_fit", "fit"])
+@pytest.mark.parametrize("seed", range(2))
+def test_members_learn_the_inputs_as_an_ensemble_learns_an_array_of_them(seed, how):
     rows, labels = table(seed)
-    model = OnlineClassifier().partial_fit(rows, labels)
+    model = getattr(OnlineClassifier(), how)(rows, labels)
     first = [row["colour"] for row in rows[:N_ROWS] if row["colour"] is not None]
     array = by_hand(rows, [*dict.fromkeys(first)])
     inputs = model._input.columns.known.inputs
@@ -73,12 +74,13 @@ def test_members_learn_the_inputs_as_an_ensemble_learns_an_array_of_them(seed):
     assert_allclose(inputs.array(cells, len(rows)), array, atol=2e-3)
 
     words, *others = model.resolved_.update
-    alone = Ensemble(others).partial_fit(inputs.array(cells, len(rows)), labels)
+    alone = getattr(Ensemble(others), how)(inputs.array(cells, len(rows)), labels)
     for member, own in zip(model._learner.members[1:], alone._learner.members, strict=True):
         for name, stored in own.arrays().items():
             assert_array_equal(member.arrays()[name], stored, err_msg=name)
     single = OnlineClassifier(hypotheses=words.hypotheses, preprocessing=words.preprocessing)
-    assert model._learner.members[0].n_mistakes == single.partial_fit(rows, labels).n_mistakes_
+    mistakes = getattr(single, how)(rows, labels).n_mistakes_
+    assert model._learner.members[0].n_mistakes == mistakes
 
 
 @pytest.mark.parametrize("seed", range(3))
