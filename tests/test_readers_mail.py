@@ -8,7 +8,7 @@ import pytest
 
 from kesler.errors import KeslerError
 from kesler.readers import open_stream
-from kesler.readers.mail.message import message_tokens
+from kesler.readers.mail.message import message_texts, message_tokens
 from kesler.readers.reader import BadRow
 from test_readers import read, write
 
@@ -353,3 +353,12 @@ def test_a_message_that_went_away_is_a_bad_row(tmp_path):
     (tmp_path / "work" / "2.eml").unlink()
     with pytest.raises(KeslerError, match=r"2\.eml: it can't be opened \(No such file"):
         next(stream)
+
+
+def test_a_header_of_a_part_that_is_read_as_text_may_have_any_letter():
+    message = (
+        b"Content-Type: multipart/mixed; boundary=\"xx\"; charset*=utf-8''%e2\n\n--xx\n"
+        b"Content-Type: text/html\nContent-Transfer-Encoding:\xb9 quoted-printable\n\n"
+        b"<p>caf=C3=A9\n--xx--\n"
+    )
+    assert "caf" in message_texts(message)[-1]

@@ -257,7 +257,7 @@ def _raw_text(value: str, charset: str | None) -> str:
     """Return the text of a header, in which the email package holds bytes as lone surrogates."""
     if value.isascii() and "\x1b" not in value:
         return value
-    return text_of(value.encode("ascii", "surrogateescape"), charset)
+    return text_of(value.encode("utf-8", "surrogateescape"), charset)
 
 
 def _html(content: bytes, charset: str | None) -> str:
