@@ -165,6 +165,14 @@ def held(model: Any) -> dict[str, Any]:
     return {name: (a.shape, a.tobytes()) for name, a in model._learner.arrays().items()}
 
 
+def assert_same_bits(one: Any, other: Any) -> None:
+    """Require that two models have learnt the same, and name the array that differs."""
+    mine, others = one._learner.arrays(), other._learner.arrays()
+    assert mine.keys() == others.keys()
+    for name, array in mine.items():
+        np.testing.assert_array_equal(array, others[name], err_msg=name)
+
+
 def assert_same_arrays(one: Any, other: Any, probes: Any) -> None:
     """Require the same arrays, scores, probabilities and predictions, bit for bit."""
     assert held(one) == held(other)

@@ -27,7 +27,7 @@ from kesler import (
 )
 from kesler.hypotheses import Shared
 from kesler.maps import SubExperts
-from streams import make_stream
+from streams import assert_same_bits, make_stream
 
 STREAM = make_stream(3, n_rows=150, n_classes=4)
 X, Y = STREAM.X, STREAM.y
@@ -37,13 +37,6 @@ TEXTS = [" ".join(f"w{j}" for j in np.flatnonzero(row > 0)) + " end" for row in 
 
 def held(model: Any) -> dict[str, np.ndarray]:
     return model._learner.arrays()
-
-
-def assert_same_bits(one: Any, other: Any) -> None:
-    mine, others = held(one), held(other)
-    assert mine.keys() == others.keys()
-    for name, array in mine.items():
-        np.testing.assert_array_equal(array, others[name], err_msg=name)
 
 
 def once(model: Any, rows: Any, y: Any, **given: Any) -> Any:

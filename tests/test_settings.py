@@ -26,6 +26,7 @@ from kesler.settings.codec import ESTIMATORS, estimator_of, settings_of
 from kesler.settings.table import SETTINGS
 from kesler.trees import Tree
 from kesler.updates import MIRA, SoftmaxGradient
+from streams import assert_same_bits
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(40, 3)).round(2)
@@ -185,18 +186,6 @@ def test_every_setting_has_a_value_in_these_laws(name):
 WORDS = [{f"w{j}": 1.0 for j in RNG.integers(0, 9, 4)} for _ in range(40)]
 SORTS = {"measurements": X, "words": WORDS}
 """The kinds of rows."""
-
-
-def held(model: Any) -> dict[str, np.ndarray]:
-    """Return all that a model has learnt."""
-    return model._learner.arrays()
-
-
-def assert_same_bits(one: Any, other: Any) -> None:
-    mine, others = held(one), held(other)
-    assert mine.keys() == others.keys()
-    for name, array in mine.items():
-        np.testing.assert_array_equal(array, others[name], err_msg=name)
 
 
 def learnt_from(model: Any, rows: Any) -> Any:

@@ -13,6 +13,7 @@ from kesler import Ensemble, KeslerError, OnlineClassifier, load
 from kesler.data import model_file
 from kesler.data.schema.inference import N_ROWS
 from kesler.preprocessing import RandomFourier
+from streams import assert_same_bits
 
 KINDS = {"size": "number", "colour": "category", "when": "date"}
 
@@ -29,17 +30,6 @@ def table(seed, n=130, *, missing=0.1):
         rows.append({k: None if rng.random() < missing else v for k, v in row.items()})
         labels.append("warm" if (colour in ("red", "pink")) == (size > 0) else "cold")
     return rows, labels
-
-
-def arrays_of(model):
-    return model._learner.arrays()
-
-
-def assert_same(one, other):
-    mine, others = arrays_of(one), arrays_of(other)
-    assert mine.keys() == others.keys()
-    for name, array in mine.items():
-        assert_array_equal(array, others[name], err_msg=name)
 
 
 def by_hand(rows, colours):
@@ -98,7 +88,7 @@ def test_any_split_and_a_file_in_between_are_the_same(seed, given, tmp_path):
     for row, label in zip(rows, labels, strict=True):
         one_by_one.learn_one(row, label)
     for other in (pieces, one_by_one):
-        assert_same(whole, other)
+        assert_same_bits(whole, other)
         assert_array_equal(whole.predict_proba(rows), other.predict_proba(rows))
     assert whole.predict_one(rows[3]) == whole.predict(rows)[3]
 
@@ -137,6 +127,18 @@ def test_texts_and_settings_of_one_learner_have_no_inputs():
     for given in ({"update": "pa1"}, {"hypotheses": "multi"}, {"candidates": 8}):
         model = OnlineClassifier(**given).fit(rows, labels)
         assert model._input.columns.known.inputs is None and len(model._learner.members) == 1
+
+
+def test_many_categories_leave_the_numbers_as_inputs():
+    rng = np.random.default_rng(0)
+    rows = [
+        {f"n{j}": float(rng.normal()) for j in range(600)}
+        | {f"c{j}": f"v{rng.integers(40)}" for j in range(30)}
+        for _ in range(60)
+    ]
+    model = OnlineClassifier().partial_fit(rows, ["a", "b"] * 30)
+    kinds = [kind for _, kind, _ in model._input.columns.known.inputs.columns]
+    assert kinds.count("number") == 600 and 0 < kinds.count("category") < 30
 
 
 def test_files_whose_inputs_do_not_fit_are_refused(tmp_path):

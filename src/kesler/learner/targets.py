@@ -194,7 +194,7 @@ class Targets:
 
     @staticmethod
     def concatenate(pieces: Sequence[Targets]) -> Targets:
-        """Return the targets of pieces of the same kind, at least one, one after the other."""
+        """Return the targets of pieces of the same kind, at least one, one after another."""
         if len(pieces) == 1:
             return pieces[0]
         return replace(

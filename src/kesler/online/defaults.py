@@ -124,10 +124,10 @@ def of_least_squares(weights: tuple[float, ...] | None = None) -> Settings:
 def members_of_default(*, dense: bool, weights: tuple[float, ...] | None = None) -> list[Settings]:
     """Return the settings of the members of the default; none if it is a single learner.
 
-    Those for measurements know different things: bins and pairs of them, learnt again from rows
-    before; ridge regression over random features; a line for each class, by small steps; and the
-    rows themselves, by a kernel. Of a table with categories, a learner of words reads the features,
-    and these read its inputs, which have weights.
+    Those for measurements know different things: bins and pairs of them; ridge regression over
+    random features; a line for each class, by small steps; and the rows themselves, by a kernel. Of
+    a table with categories, a learner of words reads the features, and these read its inputs, which
+    have weights; the first learns rows again, of which few have the same categories.
     """
     if weights is not None:
         return [of_words(), *_of_measurements(weights)]
@@ -135,7 +135,9 @@ def members_of_default(*, dense: bool, weights: tuple[float, ...] | None = None)
 
 
 def _of_measurements(weights: tuple[float, ...] | None = None) -> list[Settings]:
-    pairs = {"preprocessing": Concatenated((ZScores(), Bins(), Pairs())), "replay": 2}
+    # Of measurements alone, classes may change suddenly, and rows before are then wrong.
+    replay = 0 if weights is None else 2
+    pairs = {"preprocessing": Concatenated((ZScores(), Bins(), Pairs())), "replay": replay}
     lines = {
         "preprocessing": Concatenated((ZScores(),)),
         "update": SoftmaxGradient(0.1, invariant=True),

@@ -40,7 +40,7 @@ KNOTS = tuple(k / 2 for k in range(-4, 5))
 OF_NUMBER = ("", *(f"@{k}" for k in range(len(KNOTS))))  # what ends the names of its features
 CYCLES = tuple(f"{cycle}.{part}" for cycle in ("day", "week", "year") for part in ("sin", "cos"))
 THURSDAY = 3  # the day of the week of 1970-01-01, from Monday
-MOST_PAIRED = 12  # columns of categories of tables without texts, of whose pairs features are made
+MOST_PAIRED = 12  # columns of categories that have features of pairs, in tables without texts
 LONGEST_CATEGORY, WORDS_OF_CATEGORY = 80, 1.25  # characters; length of the words of a category
 
 Moments = Mapping[str, tuple[float, float, float]]

@@ -19,8 +19,8 @@ from kesler.data.sparse_rows import as_float32
 LISTED = 0.75
 """The least share of all names that rows of measurements list, on average."""
 
-MOST_INPUTS = 512
-"""The most inputs of a table with categories; the cost of a row grows with their number."""
+MOST_CATEGORIES = 512
+"""The most inputs of categories of a table; the cost of a row grows with their number."""
 
 OF_COLUMN = {"number": 1.0, "date": 1.0, "category": 0.5}
 """The weight of a column of each kind in distances between rows, as the root of its part. That of
@@ -123,12 +123,11 @@ class Inputs:
     @property
     def weights(self) -> tuple[float, ...]:
         """The weight of each input in distances between rows, by which columns have equal parts."""
-        return tuple(
-            weight
-            for _, kind, categories in self.columns
-            for weight in [OF_COLUMN[kind] / math.sqrt(width_of(kind, categories))]
-            * width_of(kind, categories)
-        )
+        found = list[float]()
+        for _, kind, categories in self.columns:
+            n = width_of(kind, categories)
+            found += [OF_COLUMN[kind] / math.sqrt(max(1, n))] * n
+        return tuple(found)
 
     def array(self, cells: Mapping[str, Sequence[Any]], n_rows: int) -> npt.NDArray[np.float32]:
         """Return parsed cells as rows; columns that are absent are missing."""
@@ -152,7 +151,8 @@ class Inputs:
             {*map(type, texts)} == {str}
             and all(kind in OF_COLUMN for _, kind, _ in columns)
             and len({name for name, *_ in columns}) == len(columns)
-            and 0 < len(found) <= MOST_INPUTS
+            and len(found) > 0
+            and sum(len(each) for *_, each in columns) <= MOST_CATEGORIES
         ):
             raise ValueError(f"inputs {stored}")
         return found
@@ -167,19 +167,20 @@ def inputs_of(schema: Schema, first: Mapping[str, Sequence[Cell]]) -> Inputs | N
     """Return the inputs of a table beside its other features, from its first rows.
 
     None if all columns are numbers, which are inputs by themselves, or some have texts, lists or
-    sequences, which say more than all others. Columns beyond `MOST_INPUTS` have none.
+    sequences, which say more than all others. Columns of categories beyond `MOST_CATEGORIES` have
+    none: they are features alone.
     """
     if schema.measurements or schema.has_texts:
         return None
-    columns, n_inputs = [], 0
+    columns, n_categories = [], 0
     for column in (each for each in schema.learnt if each.kind in OF_COLUMN):
         is_category = column.kind == "category"
         categories = _categories(first.get(column.name, ())) if is_category else ()
-        n_inputs += width_of(column.kind, categories)
-        if n_inputs > MOST_INPUTS:
-            break
-        columns.append((column.name, column.kind, categories))
-    return Inputs(tuple(columns)) if n_inputs else None
+        if n_categories + len(categories) <= MOST_CATEGORIES:
+            n_categories += len(categories)
+            columns.append((column.name, column.kind, categories))
+    inputs = Inputs(tuple(columns))
+    return inputs if len(inputs) else None
 
 
 def _categories(cells: Sequence[Cell]) -> tuple[str, ...]:
