@@ -72,6 +72,7 @@ GIVEN: dict[str, list[Any]] = {
     "class_weight": ["balanced", {"a": 2.0}],
     "columns": [None, {}],
     "on_mismatch": ["raise"],
+    "vectors": ["words.vec"],
     "uncertainty": [True, False, "full"],
     "tree": [{"a": "ab", "b": "ab"}, Tree({"a": "ab", "b": "ab"}, {"c": "ab"})],
     "ranks": ["/"],

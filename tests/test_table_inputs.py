@@ -137,7 +137,7 @@ def test_many_categories_leave_the_numbers_as_inputs():
         for _ in range(60)
     ]
     model = OnlineClassifier().partial_fit(rows, ["a", "b"] * 30)
-    kinds = [kind for _, kind, _ in model._input.columns.known.inputs.columns]
+    kinds = [each.kind for each in model._input.columns.known.inputs.columns]
     assert kinds.count("number") == 600 and 0 < kinds.count("category") < 30
 
 

@@ -54,8 +54,9 @@ def reading(options: Namespace) -> dict[str, Any]:
     found = {name: value for name, value in given.items() if value is not None}
     if "text" in found:
         found["text"] = ",".join(name for name, _ in texts(options))
-    kinds = columns(options)
-    return found if kinds is None else {**found, "as_table": True}
+    has_vectors = getattr(options, "vectors", None) is not None  # which belong to columns of texts
+    is_table = has_vectors or columns(options) is not None
+    return {**found, "as_table": True} if is_table else found
 
 
 def of_source(options: Namespace, source: str) -> Namespace:

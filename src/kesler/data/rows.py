@@ -176,6 +176,12 @@ class Rows(SparseRows):
         measured = None if self.measured is None else self.measured.take(numbers)
         return replace(SparseRows.take(self, numbers), ratings=ratings, measured=measured)
 
+    def first(self, n: int | None) -> Rows:
+        """Return rows that list every feature with the first n of these, or all if n is None."""
+        if n is None or n == self.n_features:
+            return self
+        return Rows.from_dense(self.values.reshape(self.shape)[:, :n])
+
     def with_presence(self) -> Rows:
         """Return the rows, with the value 1 in place of counts of words."""
         if not self.of_words:

@@ -83,6 +83,7 @@ class EnsembleLearner(Observing):
 
     answer = "class"
     decision = "score"
+    n_columns: int | None = None  # inputs beside features that are not those of vectors
 
     def __init__(
         self,
@@ -352,12 +353,15 @@ class EnsembleLearner(Observing):
     def _rows_for(self, member: Learner, rows: Rows | Event) -> Rows | Event:
         """Return the rows for a member: their inputs if it lists all features, and it alone.
 
-        They have no ratings if only other members read them.
+        Only members without an expansion of inputs read those of vectors, which are many. Rows have
+        no ratings if only other members read them.
         """
         if isinstance(rows, Event):
             return rows
         if rows.measured is not None:
-            return rows.measured if member.lists_all else replace(rows, measured=None)
+            if not member.lists_all:
+                return replace(rows, measured=None)
+            return rows.measured if member.has_z_scores else rows.measured.first(self.n_columns)
         if rows.ratings is None or member.takes_ratings or not self.takes_ratings:
             return rows
         return replace(rows, ratings=None)

@@ -329,6 +329,7 @@ class Uncertainty:
         if not self.remembers:
             return NO_INPUTS
         given = rows if isinstance(rows, Rows) else rows.rows
+        given = given if given.measured is None else given.measured
         if given.dense:
             return np.ascontiguousarray(given.values.reshape(len(given), given.n_features))
         table = np.zeros((len(given), given.n_features), dtype=np.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,9 @@ from kesler.preprocessing import Preprocessing
 from kesler.settings.table import AUTO
 from kesler.updates.bandit import FEEDBACK_RULES, FeedbackRule
 from kesler.updates.rule import UpdateRule
+
+if TYPE_CHECKING:
+    from kesler.data.schema.measurements import Inputs
 
 Self = TypeVar("Self", bound="BanditClassifier")
 
@@ -92,9 +95,7 @@ class _FeedbackAnswer(ClassAnswer):
 class _BanditMaker(Maker):
     """Makes learners that explore."""
 
-    def members(
-        self, given: Settings, *, dense: bool, weights: tuple[float, ...] | None = None
-    ) -> None:
+    def members(self, given: Settings, *, dense: bool, inputs: Inputs | None = None) -> None:
         return None
 
     def classes(self, given: Settings, declared: Iterable[Label] = ()) -> ClassTable:

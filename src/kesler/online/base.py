@@ -76,6 +76,7 @@ class OnlineLearner:
     # Settings that are read of every estimator, also of those that do not offer them.
     columns: Any = None
     on_mismatch: str = "missing"
+    vectors: Any = None
     half_life: float | None = None
     epochs: int | str = 1
     shuffle: bool | str = False
@@ -839,9 +840,13 @@ or sparse row
         """Return the learner; make it for the kind of the first rows if there is none."""
         if self._learner is None:
             given, state = self.get_params(deep=False), self._input.columns.state
+            if state is None:
+                self._input.columns.require_texts(self)
             inputs = None if state is None else state.inputs
             learner = self._maker.learner(given, dense=dense, inputs=inputs)
-            learner.uncertainty = self._maker.uncertainty(given, learner, dense=dense)
+            learner.uncertainty = self._maker.uncertainty(
+                given, learner, dense=dense, inputs=inputs
+            )
             learner.ranks, learner.is_ordered = self._maker.ranks(given), self._is_ordered
             self._learner = learner
         return self._learner

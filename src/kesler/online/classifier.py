@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -191,13 +192,24 @@ default "auto"
     on_mismatch : "missing" or "raise", default "missing"
         The effect of a cell that its column cannot hold: a missing cell, which `schema_` counts and
         the first of which in a column is a `MismatchWarning`; or an error.
+    vectors : file, function or None, default None
+        Word vectors that have been learnt from other texts, so that words that no row has had yet
+        help: the vectors of all texts are learnt by a further member of the ensemble that the
+        default is then. A file holds lines of a word and its numbers (``.vec`` or ``.txt``, as
+        those of GloVe, word2vec and fastText, compressed or not), or is a ``.npz`` of the arrays
+        ``words`` and ``vectors``, or a ``.npy`` beside a ``.txt`` with a word in each line; the
+        vector of a text is the mean of those of its words, of length 1. A function returns an
+        array with a row for each of a list of texts. Columns of lists of numbers are learnt in the
+        same way without this parameter. It needs the default `update`, or "ensemble"; a row costs
+        O(k length) more, of k classes.
     uncertainty : "auto", True, "full" or False, default "auto"
         Whether the probability of a new class, the confidence of predictions and prediction sets
         are learnt, as part of the model: True costs O(k) more for each row of k classes. "auto"
-        does so unless an update rule is named. "full" also remembers the last 1,000 rows, whose
-        distances are the best evidence of a new class among measurements, and costs O(1,000
-        n_features) more; for rows that list only non-zeros it is the same as True. Every row counts
-        once, whatever its sample weight. See :mod:`kesler.learner.uncertainty`.
+        does so unless an update rule is named. "full", which "auto" is where rows have vectors,
+        also remembers the last 1,000 rows, whose distances are the best evidence of a new class
+        among measurements, and costs O(1,000 n_features) more; for rows that list only non-zeros
+        it is the same as True. Every row counts once, whatever its sample weight. See
+        :mod:`kesler.learner.uncertainty`.
     tree : mapping {child: parent}, text, callable, Tree or None, default None
         A tree of classes (:class:`~kesler.trees.Tree`): hypotheses of its nodes, unless each class
         is learnt against the rest, and its distances as costs if the rule has a margin and `costs`
@@ -341,6 +353,7 @@ default "auto"
         r: float | None = None,
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "missing",
+        vectors: str | os.PathLike[str] | Callable[[list[str]], Any] | None = None,
         uncertainty: Use = "auto",
         tree: Given | None = None,
         ranks: str | None = None,

@@ -10,7 +10,7 @@ of the rule, without preprocessing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
 from kesler.learner.targets import Kind
@@ -39,6 +39,9 @@ from kesler.updates.one_vs_rest import (
     OneVsRestLogistic,
     OneVsRestSquared,
 )
+
+if TYPE_CHECKING:
+    from kesler.data.schema.measurements import Inputs
 
 Settings = dict[str, Any]
 
@@ -121,17 +124,25 @@ def of_least_squares(weights: tuple[float, ...] | None = None) -> Settings:
     }
 
 
-def members_of_default(*, dense: bool, weights: tuple[float, ...] | None = None) -> list[Settings]:
+def members_of_default(*, dense: bool, inputs: Inputs | None = None) -> list[Settings]:
     """Return the settings of the members of the default; none if it is a single learner.
 
     Those for measurements know different things: bins and pairs of them; ridge regression over
     random features; a line for each class, by small steps; and the rows themselves, by a kernel. Of
     a table with categories, a learner of words reads the features, and these read its inputs, which
-    have weights; the first learns rows again, of which few have the same categories.
+    have weights; the first learns rows again, of which few have the same categories. Vectors are
+    read by a learner over the density of each number in each class and, where there are other
+    inputs, which it reads as well, by one of a line for each class.
     """
-    if weights is not None:
-        return [of_words(), *_of_measurements(weights)]
-    return _of_measurements() if dense else []
+    if inputs is None:
+        return _of_measurements() if dense else []
+    if not inputs.has_vectors:
+        return [of_words(), *_of_measurements(inputs.weights)]
+    if inputs.n_columns == len(inputs):
+        return [of_words(), of_mapped()]
+    lines = {**of_measurements(), "preprocessing": ZScores()}
+    measured = _of_measurements(inputs.weights[: inputs.n_columns])
+    return [of_words(), *measured, of_mapped(), lines]
 
 
 def _of_measurements(weights: tuple[float, ...] | None = None) -> list[Settings]:
@@ -158,11 +169,11 @@ def of_kernel() -> Settings:
     return {**over_kernel(dense=True), **kernel}
 
 
-def of_ensemble(*, dense: bool, weights: tuple[float, ...] | None = None) -> list[Settings]:
+def of_ensemble(*, dense: bool, inputs: Inputs | None = None) -> list[Settings]:
     """Return the settings of the members of the default ensemble."""
-    if dense or weights is not None:
+    if dense or inputs is not None:
         large_steps = {**of_measurements(), "update": SoftmaxGradient(6.0, invariant=True)}
-        return [*members_of_default(dense=dense, weights=weights), large_steps]
+        return [*members_of_default(dense=dense, inputs=inputs), large_steps]
     default = of_words()
     arow = {"update": AROW(), "preconditioner": "auto", "on_new_class": "learn"}
     rare = {"hypotheses": [PerClass(), CONTRASTS[0]], "preprocessing": Counts(idf=True)}

@@ -12,6 +12,7 @@ from kesler.online.classifier import OnlineClassifier
 from kesler.online.making import Maker, Settings, members_in_use, resolve_members
 
 if TYPE_CHECKING:
+    from kesler.data.schema.measurements import Inputs
     from kesler.queries.query import Query
 
 
@@ -21,10 +22,8 @@ class _EnsembleMaker(Maker):
     def is_default(self, given: Settings) -> bool:
         return given["learners"] is None
 
-    def members(
-        self, given: Settings, *, dense: bool, weights: tuple[float, ...] | None = None
-    ) -> list[Any]:
-        return resolve_members(given["learners"], dense=dense, weights=weights)
+    def members(self, given: Settings, *, dense: bool, inputs: Inputs | None = None) -> list[Any]:
+        return resolve_members(given["learners"], dense=dense, inputs=inputs)
 
     def combination(self, given: Settings) -> dict[str, Any]:
         return {name: given[name] for name in ("combine", "discount", "demotion", "share")}

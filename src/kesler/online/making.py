@@ -74,9 +74,14 @@ class Maker:
 
         If a table has inputs, some members of its ensemble read these beside the features.
         """
-        weights = None if inputs is None else inputs.weights
-        members = self.members(given, dense=dense, weights=weights)
+        members = self.members(given, dense=dense, inputs=inputs)
         if members is None:
+            if given.get("vectors") is not None:
+                raise KeslerError(
+                    f"vectors={given['vectors']!r:.60} are read by members of an ensemble, as the "
+                    "default is, and these settings are of a single learner: leave it out, or "
+                    "choose no update rule"
+                )
             return self.single(given, dense=dense)
         for settings in (given, *(each.get_params(deep=False) for each in members)):
             if settings.get("memory_limit") is not None:
@@ -96,7 +101,9 @@ class Maker:
             for own in [each.get_params(deep=False)]
         ]
         names = [type(each).__name__ for each in members]
-        return EnsembleLearner(made, names, **self.combination(given))
+        ensemble = EnsembleLearner(made, names, **self.combination(given))
+        ensemble.n_columns = None if inputs is None else inputs.n_columns
+        return ensemble
 
     def single(self, given: Settings, *, dense: bool) -> Learner:
         """Return a new learner that is no ensemble."""
@@ -159,15 +166,24 @@ class Maker:
         return ClassTable(n_virtual=self.answer.n_virtual)
 
     def uncertainty(
-        self, given: Settings, learner: AnyLearner, *, dense: bool
+        self,
+        given: Settings,
+        learner: AnyLearner,
+        *,
+        dense: bool,
+        inputs: Inputs | None = None,
     ) -> Uncertainty | None:
-        """Return new estimates for a learner, or None if none are asked for."""
+        """Return new estimates for a learner, or None if none are asked for.
+
+        Rows are remembered where they list all features, by default if these are vectors.
+        """
         use = require_use(given.get("uncertainty", False))
         if use is False or (use == "auto" and not self.names_no_rule(given)):
             return None
         kind = self.answer.kind
-        remembers = use == "full" and dense and kind != "sets"  # sets have no distances
-        return Uncertainty(kind, learner.n_scored, remembers=remembers)
+        is_full = use == "full" or (use == "auto" and inputs is not None and inputs.has_vectors)
+        has_distances = (dense or inputs is not None) and kind != "sets"
+        return Uncertainty(kind, learner.n_scored, remembers=is_full and has_distances)
 
     def ranks(self, given: Settings) -> Ranks | None:
         """Return the ranks of labels that are paths, or None if none are asked for."""
@@ -274,16 +290,18 @@ class Maker:
 
         Those do that read only rows that list every feature, beside others that read all rows.
         """
-        members = self.members(given, dense=False, weights=(1.0,)) or []
+        from kesler.data.schema.measurements import Inputs
+
+        members = self.members(given, dense=False, inputs=Inputs.of_numbers(["any"])) or []
         forms = {m._maker.takes_sparse_rows(m.get_params(deep=False)) for m in members}
         return len(forms) > 1
 
     def members(
-        self, given: Settings, *, dense: bool, weights: tuple[float, ...] | None = None
+        self, given: Settings, *, dense: bool, inputs: Inputs | None = None
     ) -> list[Any] | None:
         """Return the members if these are settings of an ensemble, else None.
 
-        weights : those of the inputs of a table, which some members read; None without any.
+        inputs : those of a table, which some members read; None without any.
         """
         beside = given_of(given)
         update = beside.pop("update", AUTO)
@@ -291,11 +309,11 @@ class Maker:
             return None
         if isinstance(update, (list, tuple)):
             require_only(given, "update")
-            return resolve_members(update, dense=dense, weights=weights)
+            return resolve_members(update, dense=dense, inputs=inputs)
         if not isinstance(update, str) or update not in OF_DEFAULT:
             return None
         of_default = members_of_default if update == AUTO else of_ensemble
-        members = of_default(dense=dense, weights=weights)
+        members = of_default(dense=dense, inputs=inputs)
         beyond = setting_without_members(members, beside)
         if beyond is None:
             return _classifiers(with_given(members, beside)) or None
@@ -374,13 +392,11 @@ class Maker:
         return all(part.feature_map is None or part.feature_map.zero_at_zero for part in parts)
 
 
-def resolve_members(
-    learners: Any, *, dense: bool, weights: tuple[float, ...] | None = None
-) -> list[Any]:
+def resolve_members(learners: Any, *, dense: bool, inputs: Inputs | None = None) -> list[Any]:
     """Return the members of an ensemble: the given ones, or the default ones.
 
-    "ensemble" and None stand for the default members. What members have learnt is left out. The
-    weights are those of the inputs of a table, None without any.
+    "ensemble" and None stand for the default members. What members have learnt is left out.
+    Members that list all features read the inputs of a table, if it has any.
 
     Raises
     ------
@@ -388,7 +404,7 @@ def resolve_members(
         If the list is empty, or a member is not a single-label classifier or is an ensemble.
     """
     if learners is None or (isinstance(learners, str) and learners == "ensemble"):
-        return _classifiers(of_ensemble(dense=dense, weights=weights))
+        return _classifiers(of_ensemble(dense=dense, inputs=inputs))
     if not isinstance(learners, (list, tuple)) or not learners:
         raise KeslerError(
             f"an ensemble cannot be made of {learners!r}: give a list of learners, such as "
@@ -406,7 +422,7 @@ def resolve_members(
         if maker.members(given, dense=False) is not None:
             raise KeslerError(f"{learner!r} is an ensemble itself: give its learners instead")
         # The default for measurements is an ensemble: it stands for its members.
-        found += maker.members(given, dense=dense, weights=weights) or [unfitted(learner)]
+        found += maker.members(given, dense=dense, inputs=inputs) or [unfitted(learner)]
     return found
 
 

@@ -27,6 +27,7 @@ class Model(Protocol):
     random_state: int
     class_weight: Any
     _balance: Mapping[Label, float] | None
+    vectors: Any
     answer: ClassVar[Any]  # a `ClassAnswer`
     _maker: ClassVar[Any]
     _learner: AnyLearner | None

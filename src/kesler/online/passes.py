@@ -73,7 +73,10 @@ class Plan:
             return self.epochs
         if not (self.shuffles and isinstance(model._learner, EnsembleLearner)):
             return 1
-        return max(FEWEST_PASSES, min(MOST_PASSES, ROWS_OF_PASSES // max(1, n_rows)))
+        schema = model._input.columns.schema
+        # Learners of words gain from a second pass, and lose from further ones.
+        most = FEWEST_PASSES if schema is not None and schema.has_texts else MOST_PASSES
+        return max(FEWEST_PASSES, min(most, ROWS_OF_PASSES // max(1, n_rows)))
 
 
 def _shuffles(model: Model, shuffle: Any) -> bool:

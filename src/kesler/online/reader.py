@@ -98,7 +98,8 @@ class Reader:
         if not names:
             cells = self.columns.parsed(model, table)
             entries = self.columns.entries_to_score(cells, table.n_rows)
-            return self.columns.with_inputs(self.entry_rows(model, entries, learn=False), cells)
+            rows = self.entry_rows(model, entries, learn=False)
+            return self.columns.with_inputs(model, rows, cells)
         from kesler.data.schema.measurements import Inputs
 
         cells = self.columns.parsed(model, table)
@@ -559,13 +560,25 @@ class ColumnReader:
                 "columns to cells"
             )
 
+    def require_texts(self, model: Model) -> None:
+        """Raise if the estimator has vectors of texts, and its rows have no text."""
+        inputs = None if self.state is None else self.state.inputs
+        texts = [] if inputs is None else [c for c in inputs.columns if c.kind == "text"]
+        if model.vectors is not None and not texts:
+            raise KeslerError(
+                f"vectors={model.vectors!r:.60} are those of texts, and no row has any: leave it "
+                'out, or name the columns of texts, such as columns={"body": "text"}'
+            )
+
     def require_given(self, model: Model) -> None:
         """Raise if all columns are ignored, or one that the user named has no cell in any row."""
+        self.require_texts(model)
         from kesler.data.schema.schema import NOT_LEARNT, OTHERS
 
         state = self.state
         known = [] if state is None else [column.name for column in state.schema]
-        for name, column in given_columns(model).items() if state else ():
+        named = not isinstance(model.columns, str)
+        for name, column in given_columns(model).items() if state and named else ():
             if name not in (*known, OTHERS) and column.kind not in NOT_LEARNT:
                 raise KeslerError(
                     f"columns={{{name!r}: {column.kind!r}}}, but no row has a cell in a column "
@@ -632,17 +645,22 @@ class ColumnReader:
         """Return the features of parsed rows that are not learnt."""
         from kesler.data.schema import features
 
-        state = self.known
-        return features.entries_of(
-            dict(cells), n_rows, state.schema, state.moments, None, learn=False
-        )[0]
+        state, cells = self.known, self.of_features(cells)
+        return features.entries_of(cells, n_rows, state.schema, state.moments, None, learn=False)[0]
 
-    def with_inputs(self, rows: Rows, cells: Mapping[str, Any]) -> Rows:
+    def of_features(self, cells: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the cells without vectors that are inputs, which are no features besides."""
+        inputs = self.known.inputs
+        beside = () if inputs is None else inputs.vectors
+        return {name: column for name, column in cells.items() if name not in beside}
+
+    def with_inputs(self, model: Model, rows: Rows, cells: Mapping[str, Any]) -> Rows:
         """Return rows of parsed cells with their inputs beside, if members read these."""
         inputs = self.known.inputs
         if inputs is None:
             return rows
-        return replace(rows, measured=Rows.from_dense(inputs.array(cells, len(rows))))
+        array = inputs.array(cells, len(rows), vectors_of(model))
+        return replace(rows, measured=Rows.from_dense(array))
 
 
 def _formats_of_dates(column: Column) -> str:
@@ -676,18 +694,30 @@ def _begins_table(model: Model, X: Any) -> bool:
             return False
         from kesler.data.schema.records import is_table
 
+        if model.vectors is not None and texts_of(X) is not None:
+            return True
         return not is_sparse(X) and is_table(X) and not model._takes_ratings()
     given_columns(model)
     return True
 
 
 def given_columns(model: Model) -> dict[str, Column]:
-    """Return the columns that the user named."""
-    if model.columns is None or model.columns == AUTO:
+    """Return the columns that the user named; with vectors of texts, texts alone are such."""
+    is_auto = isinstance(model.columns, str) and model.columns == AUTO
+    if model.columns is None or (is_auto and model.vectors is None):
         return {}
     from kesler.data.schema import schema
 
-    return schema.given_columns(model.columns)
+    return schema.given_columns({schema.OF_TEXTS: "text"} if is_auto else model.columns)
+
+
+def vectors_of(model: Model) -> Any:
+    """Return the function of an estimator from texts to vectors, None if it has none."""
+    if model.vectors is None:
+        return None
+    from kesler.readers import word_vectors
+
+    return word_vectors.vectors_of(model.vectors)
 
 
 def on_mismatch(model: Model) -> str:

@@ -233,14 +233,15 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
 
 
 def _require_inputs(learner: AnyLearner, inputs: Inputs | None) -> None:
-    """Raise unless the inputs of a table are those that members of an ensemble read."""
+    """Tell an ensemble of the inputs of a table; raise unless its members read these."""
     readers = [each for each in learner.members if each.lists_all]
-    if inputs is None or not readers:
+    if inputs is None or not (readers and isinstance(learner, EnsembleLearner)):
         return
-    n = len(inputs)
-    widths = [(each.n_inputs or n, each.n_features) for each in readers]
-    if widths != [(n, each.width_of(n)) for each in readers]:
-        raise damaged(f"a table has {n} inputs, and its members read others")
+    learner.n_columns = inputs.n_columns
+    for each in readers:
+        n = len(inputs) if each.has_z_scores else inputs.n_columns
+        if (each.n_inputs or n, each.n_features) != (n, each.width_of(n)):
+            raise damaged(f"a table has {n} inputs, and its members read others")
 
 
 def _restore_ranks(
@@ -277,8 +278,16 @@ def _learner_of(
 
             arrays = former.ensemble(arrays, len(singles))
         learner.restore(arrays)
-    _restore_uncertainty(learner, resolved, arrays, described, metadata["width"])
+    width = metadata["width"] or _n_listed(learner)
+    _restore_uncertainty(learner, resolved, arrays, described, width)
     return learner
+
+
+def _n_listed(learner: AnyLearner) -> int | None:
+    """Return the number of inputs that members read beside features, None if none does."""
+    readers = [each for each in learner.members if each.lists_all]
+    found = [each.n_inputs or each.n_features - bool(each.constant) for each in readers]
+    return max(found, default=None)
 
 
 def _restore(learner: Learner, arrays: Arrays, contents: dict[str, Any]) -> None:

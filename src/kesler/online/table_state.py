@@ -15,7 +15,7 @@ from kesler.data.inputs import row_weights
 from kesler.data.schema.cells import INFINITE, plain
 from kesler.data.schema.features import Moments
 from kesler.data.schema.inference import N_ROWS, infer
-from kesler.data.schema.measurements import Inputs, inputs_of, schema_of_numbers
+from kesler.data.schema.measurements import Inputs, Vectors, inputs_of, schema_of_numbers
 from kesler.data.schema.records import Table, concatenated, table_of
 from kesler.data.schema.schema import Column, Schema
 from kesler.errors import KeslerError
@@ -138,18 +138,25 @@ class TableState:
         return self  # nothing in it changes
 
     def inferred(
-        self, batch: Batch, given: Mapping[str, Column], *, dense_only: bool, with_inputs: bool
+        self,
+        batch: Batch,
+        given: Mapping[str, Column],
+        *,
+        dense_only: bool,
+        with_inputs: bool,
+        vectors: Vectors | None = None,
     ) -> tuple[Schema, Inputs | None]:
         """Return the schema of the first rows, the last of which are those of a batch.
 
-        The second item are their inputs, None unless `with_inputs`.
+        The second item are their inputs, None unless `with_inputs`; `vectors` returns those of
+        texts.
         """
         cells = concatenated([each.table for each in (*(self.kept or ()), batch)])
         first = {name: column[:N_ROWS] for name, column in cells.items()}
         if self.by_name:
             return schema_of_numbers(first, dense_only=dense_only), None
         schema = infer(first, given)
-        return schema, inputs_of(schema, first) if with_inputs else None
+        return schema, inputs_of(schema, first, vectors) if with_inputs else None
 
     def begun(self, schema: Schema, inputs: Inputs | None, *, again: bool) -> TableState:
         """Return the state with this schema and these inputs, before any row if `again`."""

@@ -25,7 +25,7 @@ from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import NO_TRACES
 from kesler.online.answers import Scores
 from kesler.online.contract import exclusive_trials
-from kesler.online.reader import given_columns, on_mismatch, texts_of
+from kesler.online.reader import given_columns, on_mismatch, texts_of, vectors_of
 
 if TYPE_CHECKING:
     from kesler.data.schema.measurements import Inputs
@@ -224,8 +224,9 @@ def table_blocks(
     kept, state = (*state.kept, batch), replace(state, by_name=by_name)
     settings = model.get_params(deep=False)
     dense_only = by_name and not model._maker.takes_sparse_rows(settings)
+    with_inputs = model._maker.reads_inputs(settings)
     schema, inputs_beside = state.inferred(
-        batch, given, dense_only=dense_only, with_inputs=model._maker.reads_inputs(settings)
+        batch, given, dense_only=dense_only, with_inputs=with_inputs, vectors=vectors_of(model)
     )
     if by_name and not len(schema):
         inputs.require_entries(entries, takes_missing=False)
@@ -235,6 +236,8 @@ def table_blocks(
         columns.state = state.begun(schema, inputs_beside, again=False)
     # Before they are learnt: an interrupt keeps the rows learnt by then, and the schema.
     columns.state = columns.known.with_kept(kept)
+    if columns.known.kept is None:
+        columns.require_texts(model)
     yield from _blocks_of(model, batch)
 
 
@@ -337,7 +340,7 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
         weights = None if batch.weights is None else batch.weights[part]
         of_part = {name: column[part] for name, column in cells.items()}
         entries, moments = features.entries_of(
-            of_part,
+            columns.of_features(of_part),
             part.stop - part.start,
             schema,
             moments,
@@ -348,7 +351,7 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
         columns.state = replace(state, schema=schema, moments=moments)
         with model._between_trials():  # others may add the names of events
             rows = reader.entry_rows(model, entries, learn=True)
-        yield columns.with_inputs(rows, of_part), batch.targets[part], weights
+        yield columns.with_inputs(model, rows, of_part), batch.targets[part], weights
 
 
 def _decay(half_life: Any) -> float:

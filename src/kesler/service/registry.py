@@ -121,6 +121,8 @@ def estimator_of(name: Any, settings: Any) -> Any:
     made = type_of(name)()
     for key in settings.keys() - made.get_params(deep=False).keys():
         raise Refusal(NOT_VALID, f"{name} has no setting {key!r}: see its parameters")
+    if settings.get("vectors") is not None:
+        raise Refusal(NOT_VALID, "vectors names a file of the server, which no request may read")
     made.set_params(**settings)
     try:
         made._new_learner(dense=False)

@@ -323,6 +323,14 @@ _TABLE = (
         metavar="SHARE",
     ),
     Setting(
+        "vectors",
+        "file of word vectors, whose means over the words of each text are learnt beside them",
+        default=None,
+        members="estimator",
+        read=str,
+        metavar="FILE",
+    ),
+    Setting(
         "uncertainty",
         "whether the probability of a new class, confidence and prediction sets are learnt: true, "
         "false, or full, which remembers 1,000 rows besides; auto does so unless an update is "

@@ -183,7 +183,10 @@ def _items(cells: Sequence[Any] | Any) -> Cell:
     """Return a list whose items are plain; items that are missing are omitted."""
     if isinstance(cells, np.ndarray) and cells.ndim != 1:
         raise UnfitError(f"an array of shape {cells.shape}")
-    items = [plain(item) for item in (cells.tolist() if isinstance(cells, np.ndarray) else cells)]
+    items = cells.tolist() if isinstance(cells, np.ndarray) else [*cells]
+    if {*map(type, items)} <= {int, float}:
+        return [item for item in items if item == item] or None
+    items = [plain(item) for item in items]
     odd = next((item for item in items if isinstance(item, (list, datetime))), None)
     if odd is not None:
         raise UnfitError(f"{short(cells)} (a list with a {type(odd).__name__} in it)")

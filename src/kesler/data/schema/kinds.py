@@ -151,10 +151,16 @@ def vector_of(cell: Cell, options: Options) -> list[float]:
     """Return the numbers in a list, of the length in the options."""
     if not isinstance(cell, list):
         raise UnfitError(short(cell))
-    vector = [found for item in cell if (found := number_of(item, options)) is not None]
+    are_plain = {*map(type, cell)} <= {int, float} and max(map(abs, cell), default=0.0) <= LARGEST
+    vector = [*map(float, cell)] if are_plain else _numbers_in(cell, options)
     if len(vector) != options.get("length", len(vector)):
         raise UnfitError(f"a list of {len(vector)} numbers")
     return vector
+
+
+def _numbers_in(cells: list[Any], options: Options) -> list[float]:
+    """Return the numbers in cells that are not missing."""
+    return [found for each in cells if (found := number_of(each, options)) is not None]
 
 
 def date_of(cell: Cell, options: Options) -> datetime | None:

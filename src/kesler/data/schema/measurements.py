@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ from kesler.data.schema.cells import Cell, UnfitError
 from kesler.data.schema.kinds import category_of
 from kesler.data.schema.schema import Column, Schema
 from kesler.data.sparse_rows import as_float32
+from kesler.errors import KeslerError
 
 LISTED = 0.75
 """The least share of all names that rows of measurements list, on average."""
@@ -22,11 +23,17 @@ LISTED = 0.75
 MOST_CATEGORIES = 512
 """The most inputs of categories of a table; the cost of a row grows with their number."""
 
-OF_COLUMN = {"number": 1.0, "date": 1.0, "category": 0.5}
+OF_COLUMN = {"number": 1.0, "date": 1.0, "category": 0.5, "vector": 1.0, "text": 1.0}
 """The weight of a column of each kind in distances between rows, as the root of its part. That of
 categories was chosen on tables of which half have few that matter."""
 
+WITH_LENGTH = ("vector", "text")
+"""The kinds of columns whose inputs are the numbers of vectors."""
+
 N_OF_DATE, MICROSECONDS_OF_DAY = 7, 86_400e6
+
+Vectors = Callable[[list[str]], Any]
+"""A function from texts to their vectors, an array of shape (n_texts, length)."""
 
 MOST_NAMES = 1024
 """The most names of measurements; the first rows of more names are not kept."""
@@ -88,21 +95,55 @@ def schema_of_numbers(columns: Mapping[str, Sequence[Cell]], *, dense_only: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
-    """The columns of numbers, dates and categories of a table as the inputs of an array.
-
-    A number is an input; a date is its day and its places in the day, the week and the year; a
-    category is an input for each of those of the first rows, 1 for the one of the row. Inputs of a
-    missing cell are NaN.
+class InputColumn:
+    """A column of a table as inputs of an array.
 
     Parameters
     ----------
-    columns : tuple of (name, kind, categories)
-        The columns, with the categories of the first rows; () of other kinds.
+    name, kind : those of the column.
+    categories : the categories of the first rows, of a column of categories.
+    length : the length of a vector, or of the vector of a text.
+    """
+
+    name: str
+    kind: str
+    categories: tuple[str, ...] = ()
+    length: int = 0
+
+    def __len__(self) -> int:
+        return {"number": 1, "date": N_OF_DATE}.get(self.kind, len(self.categories) + self.length)
+
+    def array(self, cells: Sequence[Any], vectors: Vectors | None) -> npt.NDArray[np.float32]:
+        """Return the inputs of parsed cells, of shape (n_rows, n_inputs)."""
+        if self.kind == "number":
+            return as_float32(np.array(cells, dtype=float))[:, None]
+        if self.kind == "date":
+            return _of_dates(cells)
+        if self.kind == "category":
+            return _of_categories(cells, self.categories)
+        if self.kind == "text":
+            return vectors_of_texts(vectors, cells, self.length)
+        missing = [math.nan] * self.length
+        return as_float32(np.array([missing if cell is None else cell for cell in cells]))
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Columns of a table as the inputs of an array.
+
+    A number is an input; a date is its day and its places in the day, the week and the year; a
+    category is an input for each of those of the first rows, 1 for the one of the row; a vector is
+    its numbers, and so is that of a text. Inputs of a missing cell are NaN.
+
+    Parameters
+    ----------
+    columns : tuple of InputColumn
+        The columns.
 
     Examples
     --------
-    >>> inputs = Inputs((("size", "number", ()), ("colour", "category", ("red", "blue"))))
+    >>> columns = InputColumn("size", "number"), InputColumn("colour", "category", ("red", "blue"))
+    >>> inputs = Inputs(columns)
     >>> inputs.array({"size": [2.5, None], "colour": ["blue", "green"]}, 2)
     array([[2.5, 0. , 1. ],
            [nan, 0. , 0. ]], dtype=float32)
@@ -110,77 +151,108 @@ class Inputs:
     [1.0, 0.35, 0.35]
     """
 
-    columns: tuple[tuple[str, str, tuple[str, ...]], ...]
+    columns: tuple[InputColumn, ...]
 
     @staticmethod
     def of_numbers(names: Iterable[str]) -> Inputs:
         """Return the inputs of columns of numbers."""
-        return Inputs(tuple((name, "number", ()) for name in names))
+        return Inputs(tuple(InputColumn(name, "number") for name in names))
 
     def __len__(self) -> int:
-        return sum(width_of(kind, categories) for _, kind, categories in self.columns)
+        return sum(map(len, self.columns))
+
+    @property
+    def vectors(self) -> list[str]:
+        """The names of the columns of vectors."""
+        return [column.name for column in self.columns if column.kind == "vector"]
+
+    @property
+    def n_columns(self) -> int:
+        """The number of inputs that are not those of vectors, which come last; all if none is."""
+        return sum(len(each) for each in self.columns if not each.length) or len(self)
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether some inputs are those of vectors, of columns or of texts."""
+        return any(column.length for column in self.columns)
 
     @property
     def weights(self) -> tuple[float, ...]:
         """The weight of each input in distances between rows, by which columns have equal parts."""
         found = list[float]()
-        for _, kind, categories in self.columns:
-            n = width_of(kind, categories)
-            found += [OF_COLUMN[kind] / math.sqrt(max(1, n))] * n
+        for column in self.columns:
+            found += [OF_COLUMN[column.kind] / math.sqrt(max(1, len(column)))] * len(column)
         return tuple(found)
 
-    def array(self, cells: Mapping[str, Sequence[Any]], n_rows: int) -> npt.NDArray[np.float32]:
-        """Return parsed cells as rows; columns that are absent are missing."""
+    def array(
+        self, cells: Mapping[str, Sequence[Any]], n_rows: int, vectors: Vectors | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Return parsed cells as rows; columns that are absent are missing.
+
+        vectors : the function that returns those of texts, if some columns are texts.
+        """
         missing = [None] * n_rows
-        return np.concatenate(
-            [_inputs_of(cells.get(name, missing), kind, each) for name, kind, each in self.columns],
-            axis=1,
-        )
+        found = [each.array(cells.get(each.name, missing), vectors) for each in self.columns]
+        return np.concatenate(found, axis=1)
 
     def to_json(self) -> list[Any]:
         """Return the columns as JSON can hold them."""
-        return [[name, kind, list(categories)] for name, kind, categories in self.columns]
+        return [[c.name, c.kind, list(c.categories), c.length] for c in self.columns]
 
     @staticmethod
     def from_json(stored: Any) -> Inputs:
         """Return the inputs that `to_json` described; raise ValueError if they are none."""
-        columns = tuple((name, kind, tuple(each)) for name, kind, each in stored)
-        texts = [text for name, kind, each in columns for text in (name, kind, *each)]
+        columns = tuple(
+            InputColumn(name, kind, tuple(each), *length) for name, kind, each, *length in stored
+        )
+        texts = [text for c in columns for text in (c.name, c.kind, *c.categories)]
         found = Inputs(columns)
         if not (
             {*map(type, texts)} == {str}
-            and all(kind in OF_COLUMN for _, kind, _ in columns)
-            and len({name for name, *_ in columns}) == len(columns)
+            and all(c.kind in OF_COLUMN and type(c.length) is int for c in columns)
+            and all(c.length > 0 if c.kind in WITH_LENGTH else c.length == 0 for c in columns)
+            and len({c.name for c in columns}) == len(columns)
             and len(found) > 0
-            and sum(len(each) for *_, each in columns) <= MOST_CATEGORIES
+            and sum(len(c.categories) for c in columns) <= MOST_CATEGORIES
         ):
             raise ValueError(f"inputs {stored}")
         return found
 
 
-def width_of(kind: str, categories: Sequence[str]) -> int:
-    """Return the number of inputs of a column."""
-    return {"number": 1, "date": N_OF_DATE}.get(kind, len(categories))
-
-
-def inputs_of(schema: Schema, first: Mapping[str, Sequence[Cell]]) -> Inputs | None:
+def inputs_of(
+    schema: Schema, first: Mapping[str, Sequence[Cell]], vectors: Vectors | None = None
+) -> Inputs | None:
     """Return the inputs of a table beside its other features, from its first rows.
 
-    None if all columns are numbers, which are inputs by themselves, or some have texts, lists or
-    sequences, which say more than all others. Columns of categories beyond `MOST_CATEGORIES` have
-    none: they are features alone.
+    None if all columns are numbers, which are inputs by themselves, or none can be inputs. Beside
+    texts, tags or sequences, which say more than numbers and categories, only vectors are. Columns
+    of categories beyond `MOST_CATEGORIES` have none: they are features alone.
+
+    Parameters
+    ----------
+    schema, first : the columns, and the cells of the first rows.
+    vectors : the function that returns those of texts, which are inputs then.
     """
-    if schema.measurements or schema.has_texts:
+    if schema.measurements:
         return None
-    columns, n_categories = [], 0
-    for column in (each for each in schema.learnt if each.kind in OF_COLUMN):
-        is_category = column.kind == "category"
-        categories = _categories(first.get(column.name, ())) if is_category else ()
+    kinds, columns, n_categories = _kinds_of_inputs(schema, vectors), [], 0
+    for column in (each for each in schema.learnt if each.kind in kinds):
+        cells = first.get(column.name, ())
+        categories = _categories(cells) if column.kind == "category" else ()
+        length = length_of_vectors(vectors) if vectors and column.kind == "text" else 0
+        length = column.options.get("length", length)
         if n_categories + len(categories) <= MOST_CATEGORIES:
             n_categories += len(categories)
-            columns.append((column.name, column.kind, categories))
-    inputs = Inputs(tuple(columns))
+            columns.append(InputColumn(column.name, column.kind, categories, length))
+    inputs = Inputs(tuple(sorted(columns, key=lambda column: column.length > 0)))
     return inputs if len(inputs) else None
+
+
+def _kinds_of_inputs(schema: Schema, vectors: Vectors | None) -> Collection[str]:
+    """Return the kinds of the columns that are inputs."""
+    if schema.has_texts:
+        return WITH_LENGTH if vectors else ("vector",)
+    return OF_COLUMN.keys() - {"text"}
 
 
 def _categories(cells: Sequence[Cell]) -> tuple[str, ...]:
@@ -192,14 +264,8 @@ def _categories(cells: Sequence[Cell]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _inputs_of(
-    cells: Sequence[Any], kind: str, categories: Sequence[str]
-) -> npt.NDArray[np.float32]:
-    """Return the inputs of a column, of shape (n_rows, n_inputs)."""
-    if kind == "category":
-        return _of_categories(cells, categories)
-    if kind == "number":
-        return as_float32(np.array(cells, dtype=float))[:, None]
+def _of_dates(cells: Sequence[Any]) -> npt.NDArray[np.float32]:
+    """Return the day of each date, and its places in the day, the week and the year."""
     from kesler.data.schema.features import cycles_of
 
     moments = np.array(cells, dtype="datetime64[us]")
@@ -216,4 +282,35 @@ def _of_categories(cells: Sequence[Any], categories: Sequence[str]) -> npt.NDArr
     found = (codes[:, None] == np.arange(len(categories))).astype(np.float32)
     found[[cell is None for cell in cells]] = np.nan
     array: npt.NDArray[np.float32] = found
+    return array
+
+
+def length_of_vectors(vectors: Vectors) -> int:
+    """Return the length of the vectors that a function returns for texts."""
+    return int(vectors_of_texts(vectors, ["text"]).shape[1])
+
+
+def vectors_of_texts(
+    vectors: Vectors | None, texts: Sequence[str | None], length: int | None = None
+) -> npt.NDArray[np.float32]:
+    """Return the vectors of texts, NaN where a text is missing.
+
+    Raises
+    ------
+    KeslerError
+        If the function does not return an array of one row for each text, of this length, without
+        infinite numbers.
+    """
+    known = [text for text in texts if text is not None]
+    found = as_float32(vectors(known)) if vectors and known else np.empty((0, length or 0))
+    is_table = found.ndim == 2 and len(found) == len(known) and found.shape[1] > 0
+    if known and not (is_table and found.shape[1] == (length or found.shape[1])):
+        raise KeslerError(
+            f"vectors= gave an array of shape {found.shape} for {len(known)} texts: it must have "
+            f"a row for each, of {length or 'the same number of'} numbers"
+        )
+    if np.isinf(found).any():
+        raise KeslerError("vectors= gave numbers that are infinite, or too large for float32")
+    array = np.full((len(texts), found.shape[1]), np.nan, dtype=np.float32)
+    array[[text is not None for text in texts]] = found
     return array

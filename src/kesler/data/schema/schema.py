@@ -19,7 +19,7 @@ from kesler.errors import KeslerError
 OF_ARRAY = "x"  # columns of arrays are x0, x1 and so on
 OF_TEXTS = "text"  # the column of a list of texts
 NOT_LEARNT = ("identifier", "ignore")
-WITH_PARTS = ("text", "sequence", "tags", "vector")
+WITH_PARTS = ("text", "sequence", "tags")
 NAMED_KINDS = ", ".join(kind for kind in KINDS if kind != "any")
 OTHERS = "*"  # all columns that are not named
 NO_CELLS = "no cells in the first rows"  # the reason of a column of numbers among others
@@ -341,7 +341,7 @@ another kind, name it: columns={'zip': 'category'}"]
 
     @property
     def has_texts(self) -> bool:
-        """Whether a column has texts of several words, sequences or lists."""
+        """Whether a column has texts of several words, sequences or tags."""
         return any(each.kind in WITH_PARTS and not each.has_names for each in self.columns)
 
     def of_kind(self, kind: str) -> list[Column]:
