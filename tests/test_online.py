@@ -620,6 +620,7 @@ def test_parameters_can_be_read_set_and_shown():
         "r": None,
         "columns": "auto",
         "on_mismatch": "missing",
+        "vectors": None,
         "uncertainty": "auto",
         "tree": None,
         "label_budget": None,

@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import clone
 
 import kesler
+from configurations import VALUES
 from kesler import (
     LinearMax,
     OnlineClassifier,
@@ -17,15 +18,10 @@ from kesler import (
 from kesler.budgets import Budget
 from kesler.candidates import Candidates
 from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
-from kesler.links import Exponential
-from kesler.maps import Contrast, Distance, Product
-from kesler.preconditioners import AdaGrad
-from kesler.preprocessing import Bins, Replay, ZScores
-from kesler.queries import LabelBudget
+from kesler.maps import Contrast
+from kesler.preprocessing import Replay, ZScores
 from kesler.settings.codec import ESTIMATORS, estimator_of, settings_of
 from kesler.settings.table import SETTINGS
-from kesler.trees import Tree
-from kesler.updates import MIRA, SoftmaxGradient
 from streams import assert_same_bits
 
 RNG = np.random.default_rng(5)
@@ -49,48 +45,6 @@ OWN_DEFAULTS: dict[str, dict[str, Any]] = {
     "StructuredLearner": {"update": "perceptron"},
 }
 """The defaults of estimators that follow another source."""
-
-GIVEN: dict[str, list[Any]] = {
-    "hypotheses": ["multi", [PerClass(), Shared(Product(), begins_at=0.5)]],
-    "feature_map": ["product", Distance()],
-    "update": ["pa1", MIRA(C=0.5), SoftmaxGradient(2.0)],
-    "link": ["exponential", Exponential()],
-    "averaged": [True],
-    "costs": [{("a", "b"): 3.0}],
-    "intercept": [2.0, np.float32(0.5)],
-    "kernel": ["rbf"],
-    "preconditioner": [AdaGrad()],
-    "on_new_class": ["learn"],
-    "preprocessing": [None, "z-scores", [Bins(3), "z-scores"]],
-    "half_life": [30],
-    "replay": [1, Replay(1, size=20, seed=2)],
-    "candidates": [None],
-    "memory_limit": ["200 MB", 10**8],
-    "epochs": [2],
-    "shuffle": [True, False],
-    "random_state": [7],
-    "class_weight": ["balanced", {"a": 2.0}],
-    "columns": [None, {}],
-    "on_mismatch": ["raise"],
-    "vectors": ["words.vec"],
-    "uncertainty": [True, False, "full"],
-    "tree": [{"a": "ab", "b": "ab"}, Tree({"a": "ab", "b": "ab"}, {"c": "ab"})],
-    "ranks": ["/"],
-    "label_budget": [0.5, LabelBudget(0.25)],
-    "decision": ["score"],
-    "order": [("a", "b", "c"), np.array(["c", "b", "a"])],
-    "learners": [[OnlineClassifier("multi", update="pa"), LinearMax()]],
-    "combine": ["mixture"],
-    "discount": [0.9],
-    "demotion": [0.5],
-    "share": [0.01],
-    "algorithm": ["p-norm", "alma"],
-    "classes": [("a", "b", "c"), range(3)],
-    "exploration": [0.2, "inverse-gap"],
-    "weighted": [True],
-    "seed": [7],
-}
-"""Values of each setting; those that need others have them in `TOGETHER`."""
 
 OF_WORDS = {
     "hypotheses": [PerClass(), Shared(Contrast(), begins_at=0.05)],
@@ -121,7 +75,7 @@ def cases():
         begun = {"classes": ["a", "b", "c"]} if name == "BanditClassifier" else {}
         yield name, begun
         for parameter in made().get_params(deep=False):
-            for value in GIVEN.get(parameter, []):
+            for value in VALUES.get(parameter, []):
                 yield name, {**begun, parameter: value}
     yield from TOGETHER
 
@@ -177,7 +131,7 @@ def test_settings_are_the_same_after_json(name, settings):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_setting_has_a_value_in_these_laws(name):
-    made = {**GIVEN, **{parameter: 0 for _, given in TOGETHER for parameter in given}}
+    made = {**VALUES, **{parameter: 0 for _, given in TOGETHER for parameter in given}}
     rest = {"eta", "delta"}  # of rules, as C and r
     assert set(getattr(kesler, name)().get_params(deep=False)) <= set(made) | rest
 

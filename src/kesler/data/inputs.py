@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import replace
 from typing import Any
 
@@ -136,6 +136,8 @@ def named_rows(X: Any, vocabulary: Vocabulary, *, learn: bool) -> Rows:
     """
     entries = [X] if isinstance(X, Mapping) else X
     n_before = len(vocabulary)
+    for entry in () if learn else entries:
+        _require_text(entry)
     try:
         if learn:
             rows = vocabulary.rows_learnt(entries)
@@ -159,7 +161,10 @@ def require_entries(entries: Any, *, takes_missing: bool) -> None:
     for row, entry in enumerate(entries):
         for name, value in entry.items():
             if not isinstance(name, str):
-                raise KeslerError(f"row {row}: the feature name {name!r} is not text")
+                raise KeslerError(
+                    f"row {row}: the feature name {name!r} is not text: give {{str(name): value, "
+                    "...}"
+                )
             if not (-LARGEST <= value <= LARGEST or (takes_missing and value != value)):
                 raise KeslerError(
                     f"row {row}, feature {name!r} is NaN, infinity or too large for float32: fill, "
@@ -171,6 +176,8 @@ def framed_rows(X: Any, vocabulary: Vocabulary, *, absent: float, takes_missing:
     """Return rows of mappings that list every name, `absent` where one is not given."""
     entries, names = [X] if isinstance(X, Mapping) else X, vocabulary.indices
     n_rows, width = len(entries), len(names)
+    for entry in entries:
+        _require_text(entry)
     cells = [entry.get(name, absent) for entry in entries for name in names]
     values = cells if {*map(type, cells)} <= {float, int} else _numbers_of(cells) or cells
     lengths, indices = [0, *[width] * n_rows], [*range(width)] * n_rows
@@ -190,10 +197,13 @@ def require_framed(X: Any, vocabulary: Vocabulary) -> None:
             )
 
 
-def _require_text(names: list[Any]) -> None:
-    odd = next((name for name in names if not isinstance(name, str)), None)
-    if odd is not None:
-        raise KeslerError(f"the feature name {odd!r} is not text")
+def _require_text(names: Iterable[Any]) -> None:
+    if not {*map(type, names)} <= {str}:
+        for name in names:
+            if not isinstance(name, str):
+                raise KeslerError(
+                    f"the feature name {name!r} is not text: give {{str(name): value, ...}}"
+                )
 
 
 def named_cells(x: Any) -> Any:

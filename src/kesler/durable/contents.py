@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from kesler.errors import KeslerError
 # How a row is written. A mapping to numbers is its names, and its values or the only one: names in
 # lists are read in half the time. Cells are those of tables, some of which JSON has no form for.
 TEXT, MAPPING, ARRAY, PAIR, CELLS = "text", "mapping", "array", "pair", "cells"
+SPARSE = "sparse"  # a pair with the number of features
 
 LONGEST_NAME = 500
 """The maximum number of characters of ids, subjects and names of models."""
@@ -56,7 +57,8 @@ def _row_to_text(x: Any) -> tuple[str, str]:
     if is_sparse(x):
         from kesler.data.inputs import listed_features
 
-        x = listed_features(x)
+        indices, values = cast(Any, listed_features(x))
+        return SPARSE, _to_json([_numbers(indices), _numbers(values), x.shape[-1]])
     if isinstance(x, tuple) and len(x) == 2 and all(isinstance(part, np.ndarray) for part in x):
         return PAIR, _to_json([_numbers(part) for part in x])
     if isinstance(x, (np.ndarray, list, tuple)):
@@ -153,10 +155,18 @@ def _mapping(x: Any) -> dict[str, Any]:
     return dict(zip(names, values, strict=True)) if several else dict.fromkeys(names, values)
 
 
+def _sparse_row(x: Any) -> Any:
+    from scipy import sparse
+
+    indices, values, width = x
+    return sparse.csr_array((values, indices, [0, len(indices)]), shape=(1, width))
+
+
 _ROWS: dict[str, Callable[[Any], Any]] = {
     MAPPING: _mapping,
     ARRAY: np.array,
     PAIR: lambda x: (np.array(x[0], dtype=np.int64), np.array(x[1])),
+    SPARSE: _sparse_row,
     CELLS: lambda x: {name: _restored_cell(value) for name, value in x.items()},
 }
 

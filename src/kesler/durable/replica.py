@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kesler.durable.contents import ARRAY, MAPPING, PAIR, answer_from_text, from_json, row_from_text
+from kesler.durable.contents import (
+    ARRAY,
+    MAPPING,
+    PAIR,
+    SPARSE,
+    answer_from_text,
+    from_json,
+    row_from_text,
+)
 from kesler.durable.failures import JournalError
 from kesler.durable.naming import Coding, Naming
 from kesler.durable.numbered import (
@@ -440,7 +448,7 @@ def learn(learner: Any, block: list[Learnt], answers: list[Any]) -> None:
     """Learn rows of one form: in one batch where their form has batches."""
     rows = [row_from_text(each.form, each.row) for each in block]
     form = block[0].form
-    if len(rows) == 1 or form == PAIR:
+    if len(rows) == 1 or form in (PAIR, SPARSE):
         for row, answer in zip(rows, answers, strict=True):
             learner.learn_one(row, answer)
         return

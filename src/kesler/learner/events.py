@@ -103,7 +103,10 @@ class Event:
         self._reserve_names(names, len(entry))
         numbers = names.indices
         n = self._kernels.read_mapping(self.address, id(entry), id(numbers), joins)
-        return self._has_read(n, len(numbers), dense=False)
+        has_read = self._has_read(n, len(numbers), dense=False)
+        if has_read and self.n_entries < len(entry):  # names that are not known may be no text
+            return {*map(type, entry)} == {str}
+        return has_read
 
     def read_text(self, text: str, names: Vocabulary, *, joins: bool) -> bool:
         """Read the words of a text and their counts; return whether its letters could be read.

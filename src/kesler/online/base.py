@@ -131,7 +131,10 @@ class OnlineLearner:
     _lock = property(contract.lock_of)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self.n_known_ > 0
+        learner = self._learner
+        # A label set may be empty, and all that were learnt.
+        has_learnt = learner is not None and self.answer.kind == "sets" and learner.n_trials > 0
+        return has_learnt or self.n_known_ > 0
 
     def __sklearn_tags__(self) -> Any:
         tags = contract.tags()
@@ -189,7 +192,7 @@ or texts
             trials.warn_if_sorted(self.answer.kind)
         self._input.columns.require_given(self)
         self._input.columns.warn_of_kinds()
-        if not self.n_known_:
+        if not self.__sklearn_is_fitted__():
             weightless = not n_learnt(self)
             why = "every sample_weight is zero" if weightless else "no target names a label"
             raise KeslerError(f"{why}, so there is no row to learn from")
@@ -812,7 +815,7 @@ or sparse row
 
     def _fitted(self) -> AnyLearner:
         learner = self._learner
-        if learner is None or not learner.classes.labels:
+        if learner is None or not self.__sklearn_is_fitted__():
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError(

@@ -305,9 +305,21 @@ class Reader:
             return self.array_rows(model, x, learn=learn)
         self._require_positions()
         listed = inputs.listed_features(x)
-        if listed is not None:
-            return inputs.listed_row(*listed, self.width)
-        return inputs.positional_row(x, self.width, takes_missing=self.takes_missing(model))
+        if listed is None:
+            return inputs.positional_row(x, self.width, takes_missing=self.takes_missing(model))
+        if is_sparse(x):
+            self._settle_width(x.shape[-1], learn=learn)
+        return inputs.listed_row(*listed, self.width)
+
+    def _settle_width(self, width: int, *, learn: bool) -> None:
+        """Let a sparse row determine the number of features if none has, and raise if one had."""
+        if self.width not in (None, width):
+            raise KeslerError(
+                f"the row has {width} features, but this model expects {self.width}: give rows of "
+                "that width"
+            )
+        if learn:
+            self.width = width
 
     def read(self, x: Any, learner: AnyLearner, *, learn: bool) -> bool:
         """Read one row into the learner's event buffer; return whether it could be read this way.
@@ -329,6 +341,8 @@ class Reader:
         if kind is np.ndarray:
             takes_missing = learner.takes_missing
             return x.shape == (self.width,) and event.read_array(x, takes_missing=takes_missing)
+        if is_sparse(x) and x.shape[-1] != self.width:
+            return False
         listed = None if self.names is not None else inputs.listed_features(x)
         return listed is not None and event.read_pair(*listed, self.width)
 
@@ -542,7 +556,8 @@ class ColumnReader:
 
     def table_of_row(self, model: Model, x: Any) -> Table | None:
         """Return the table of one row; None if the model learns from numbers."""
-        if self.state is None and not isinstance(x, (str, Mapping, list, tuple)):
+        may_begin = isinstance(model.columns, Mapping) or isinstance(x, (str, Mapping, list, tuple))
+        if self.state is None and not may_begin:
             return None
         if isinstance(x, str):
             self._require_one_text(x)

@@ -15,11 +15,13 @@ import numpy as np
 from kesler.data import model_file
 from kesler.data.rows import Vocabulary
 from kesler.data.texts import TextLengths
+from kesler.data.whole_file import write_whole
 from kesler.errors import KeslerError
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.learner.uncertainty import Uncertainty
+from kesler.online.contract import unfitted
 from kesler.online.metadata import require_members, validated
 from kesler.settings.codec import estimator_of, settings_of
 from kesler.state.fields import Arrays, damaged, fields_of, is_finite
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 _INCONSISTENT = (
     *(ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError),
 )
+MOST_RESTORED = 1 << 26  # bytes of a file that is restored before it is written
 OF_RANK = "rank.{}."  # the beginning of the names of arrays of a rank
 # The ends of the names of arrays in which values may be missing (NaN).
 _WITH_MISSING = tuple(n for n, field in fields_of(LearnerRecord).items() if field.allows_nan)
@@ -44,12 +47,30 @@ _WITH_MISSING = tuple(n for n, field in fields_of(LearnerRecord).items() if fiel
 def save(model: Any, path: str | os.PathLike[str], notes: dict[str, Any]) -> None:
     """Write a fitted estimator to a model file.
 
+    A file that is there is replaced only by one that can be loaded: what is to be written is
+    restored before, unless it has more than `MOST_RESTORED` bytes.
+
     Raises
     ------
     KeslerError
         If the labels are neither numbers nor text, or the file cannot be written.
     """
-    model_file.save(path, *described(model, path, notes))
+    contents = model_file.to_bytes(*described(model, path, notes), path)
+    if len(contents) <= MOST_RESTORED:
+        _require_restorable(model, path, contents)
+    write_whole(path, contents)
+
+
+def _require_restorable(model: Any, path: str | os.PathLike[str], contents: bytes) -> None:
+    """Raise an error if the model cannot be restored from what is to be written."""
+    try:
+        arrays, metadata = model_file.from_bytes(contents, path)
+        _model_of(arrays, validated(metadata), unfitted(model), model.resolved_)
+    except _INCONSISTENT as error:
+        raise KeslerError(
+            f"{path}: not written, since it could not be loaded again ({error}): please report "
+            "this, with the settings of the model; an earlier file is as it was"
+        ) from error
 
 
 def described(
@@ -182,15 +203,16 @@ def restored(arrays: Arrays, metadata: dict[str, Any], custom: list[Any]) -> Any
         If they do not fit each other, or a part of a user is not in `custom`.
     """
     try:
-        return _model_of(arrays, metadata, custom)
+        made = (estimator_of(metadata[name], custom) for name in ("settings", "resolved"))
+        return _model_of(arrays, metadata, *made)
     except _INCONSISTENT as error:
         if isinstance(error, KeslerError):
             raise
         raise damaged(f"parts do not fit each other ({type(error).__name__}: {error})") from error
 
 
-def _model_of(arrays: Arrays, metadata: dict[str, Any], custom: list[Any]) -> Any:
-    model, resolved = (estimator_of(metadata[name], custom) for name in ("settings", "resolved"))
+def _model_of(arrays: Arrays, metadata: dict[str, Any], model: Any, resolved: Any) -> Any:
+    """Return an estimator that is not fitted with what is stored, and the settings in use."""
     if type(model) is not type(resolved):
         raise damaged(f"settings are those of {type(model).__name__}, and in use are others")
     model._learner = learner = _learner_of(resolved, arrays, metadata, metadata)

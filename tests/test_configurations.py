@@ -1,0 +1,126 @@
+"""The law of random configurations: any split, file or single row teaches the same."""
+
+import json
+import subprocess
+import warnings
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import kesler
+from configurations import broken, configurations
+from kesler import KeslerError, OnlineClassifier, OnlineMultilabelClassifier
+from kesler.durable import Journal
+from kesler.online import saving
+
+N_DRAWN = 300
+
+
+def seed_of_commit():
+    """Return a number that changes with each commit, 0 without a repository."""
+    asked = ["git", "rev-parse", "HEAD"]
+    done = subprocess.run(asked, capture_output=True, text=True, cwd=Path(__file__).parent)
+    return int(done.stdout[:8], 16) if done.returncode == 0 else 0
+
+
+def test_random_configurations_keep_the_law(tmp_path):
+    warnings.simplefilter("ignore")
+    for each in islice(configurations(seed_of_commit()), N_DRAWN):
+        assert broken(each, tmp_path) in ("", "refused"), each
+
+
+def test_rows_one_by_one_are_a_table_where_a_batch_of_them_is():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, (30, 2)), ["a", "b", "c"] * 10
+    settings = {"columns": {}, "half_life": 1.0, "update": "pa1"}
+    batch, one_by_one = OnlineClassifier(**settings).partial_fit(X, y), OnlineClassifier(**settings)
+    for row, label in zip(X, y, strict=True):
+        one_by_one.learn_one(row, label)
+    assert str(batch.schema_) == str(one_by_one.schema_) and len(batch.schema_) == 2
+    assert batch.n_mistakes_ == one_by_one.n_mistakes_
+    with pytest.raises(KeslerError, match="learns from the columns of a table"):
+        OnlineClassifier(columns={}).learn_one(sparse.csr_array(X[:1]), "a")
+
+
+def test_a_learner_that_differs_breaks_the_law(tmp_path, monkeypatch):
+    each = next(c for c in configurations(0) if broken(c, tmp_path) == "")
+    learn_one = OnlineClassifier.learn_one
+    monkeypatch.setattr(
+        type(each.learner()), "learn_one", lambda model, x, y: learn_one(model, x, y, 0.5)
+    )
+    assert broken(each, tmp_path)
+
+
+# ---- single cases -------------------------------------------------------------------------------
+
+
+def test_one_sparse_row_says_how_many_features_there_are(tmp_path):
+    X = sparse.random(20, 50, 0.1, format="csr", random_state=0)
+    y = ["a", "b"] * 10
+    whole, one_by_one = OnlineClassifier().partial_fit(X, y), OnlineClassifier()
+    for i, label in enumerate(y):
+        one_by_one.learn_one(X[i], label)
+    assert whole.width_ == one_by_one.width_ == 50
+    narrow = sparse.csr_array(np.ones((1, 49)))
+    for method in (one_by_one.predict_one, lambda x: one_by_one.learn_one(x, "a")):
+        with pytest.raises(KeslerError, match="has 49 features, but this model expects 50"):
+            method(narrow)
+    pair = np.array([3, 60]), np.ones(2)
+    with pytest.raises(KeslerError, match="lists feature 60"):
+        one_by_one.learn_one(pair, "a")
+    with Journal(tmp_path / "journal.db") as journal:
+        model = journal.open("m", OnlineClassifier())
+        for i, label in enumerate(y[:5]):
+            model.learn_one(X[i], label)
+    with Journal(tmp_path / "journal.db") as journal:
+        assert journal.open("m").copy().width_ == 50
+
+
+@pytest.mark.parametrize("name", [0, None, (1, 2), 1.5], ids=repr)
+@pytest.mark.parametrize(
+    "rows", [[{"w": 1.0, "v": 2.0}] * 4, [{"w": 1.0, "v": 1.0}, {"w": 1.0}] * 2]
+)
+def test_names_that_are_no_text_are_refused_everywhere(rows, name):
+    model = OnlineClassifier().fit(rows, ["a", "b"] * 2)
+    row = {"w": 1.0, name: 2.0}
+    for method in (
+        model.predict_one,
+        lambda x: model.predict([x]),
+        lambda x: model.learn_one(x, "a"),
+        lambda x: model.partial_fit([x], ["a"]),
+        lambda x: OnlineClassifier().learn_one(x, "a"),
+    ):
+        with pytest.raises(KeslerError, match=r"is not text: give \{str\(name\): value"):
+            method(row)
+    assert model.predict_one({"w": 1.0, "unseen": 2.0}) in ("a", "b")
+
+
+@pytest.mark.parametrize("rows", [np.eye(6), [{"a": 1.0}] * 6, ["some text"] * 6], ids=str)
+@pytest.mark.parametrize("how", ["fit", "partial_fit", "learn_one"])
+def test_a_model_of_empty_label_sets_predicts_no_label(rows, how, tmp_path):
+    model = OnlineMultilabelClassifier()
+    if how == "learn_one":
+        model.learn_one(rows[0], [])
+    else:
+        getattr(model, how)(rows, [[]] * 6)
+    model.save(tmp_path / "m")
+    for each in (model, kesler.load(tmp_path / "m")):
+        assert each.predict(rows).shape == (6, 0) and each.predict_one(rows[0]) == set()
+        assert each.predict_label_sets(rows) == [set()] * 6 and each.n_mistakes_ == 0
+        assert json.dumps(each.predict_top(rows[:2], 3)) == "[[], []]"
+        each.partial_fit(rows, [["p"], ["q"]] * 3)
+        assert each.classes_.tolist() == ["p", "q"]
+
+
+def test_a_file_that_could_not_be_loaded_replaces_no_other(tmp_path, monkeypatch):
+    model = OnlineClassifier(uncertainty="full").fit(np.eye(6), list("aabbcc"))
+    model.save(tmp_path / "m")
+    before = (tmp_path / "m").read_bytes()
+    described = saving._uncertainty
+    monkeypatch.setattr(saving, "_uncertainty", lambda each: described(each) | {"n_inputs": 9})
+    with pytest.raises(KeslerError, match="not written, since it could not be loaded again"):
+        model.save(tmp_path / "m")
+    assert (tmp_path / "m").read_bytes() == before
