@@ -117,7 +117,7 @@ def of_least_squares(weights: tuple[float, ...] | None = None) -> Settings:
         "update": LeastSquares(),
         "preconditioner": SecondOrder(ridge=25.0),
         # Other features than those of `of_measurements`.
-        "preprocessing": RandomFourier(seed=1, weights=weights),
+        "preprocessing": RandomFourier(seed=1, weights=weights, information=True),
     }
 
 
@@ -154,7 +154,7 @@ def of_kernel() -> Settings:
     """Return the settings of a kernel machine that stores at most 1,000 rows of measurements."""
     from kesler.budgets import Budget
 
-    kernel = {"kernel": "rbf", "budget": Budget(1000, "smallest"), "preprocessing": Ranges()}
+    kernel = {"kernel": "rbf", "budget": Budget(1000, "smallest"), "preprocessing": Ranges(True)}
     return {**over_kernel(dense=True), **kernel}
 
 
