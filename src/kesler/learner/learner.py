@@ -247,7 +247,10 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         weights: npt.NDArray[np.float64] | None,
     ) -> Rows | RowBuffer | Interleaved:
         """Return admitted rows as trials learn them, among earlier rows if these are replayed."""
-        if self.replay is None or isinstance(rows, RowBuffer):
+        if isinstance(rows, RowBuffer) or not self._replays:
+            if self.replay is not None and self.expansion is None:
+                assert isinstance(rows, Rows)
+                return self._prepare(rows)
             return self._expanded_if_asked(rows, weights, self._telling(labels))
         order, _ = self._arranged(len(rows))
         table = rows.values.reshape(len(rows), self.n_inputs)

@@ -28,6 +28,7 @@ from kesler.preprocessing import (
     Pairs,
     RandomFourier,
     Ranges,
+    Replay,
     ZScores,
 )
 from kesler.settings.table import AUTO, SETTINGS
@@ -136,7 +137,7 @@ def members_of_default(*, dense: bool, weights: tuple[float, ...] | None = None)
 
 def _of_measurements(weights: tuple[float, ...] | None = None) -> list[Settings]:
     # Of measurements alone, classes may change suddenly, and rows before are then wrong.
-    replay = 0 if weights is None else 2
+    replay = Replay(2, size=500, until=500) if weights is None else 2
     pairs = {"preprocessing": Concatenated((ZScores(), Bins(), Pairs())), "replay": replay}
     lines = {
         "preprocessing": Concatenated((ZScores(),)),
