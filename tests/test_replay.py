@@ -123,7 +123,10 @@ def test_the_reservoir_holds_the_rows_of_algorithm_r(half_life):
     assert max(kept) > 60
 
 
-OF_NEW_ROWS = ("counts", "statistics.", "preprocessing.", "expansion.", "calibration", "decay.")
+OF_NEW_ROWS = (
+    *("counts", "statistics.", "preprocessing.", "expansion.", "relevance.", "calibration"),
+    "decay.",
+)
 
 
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name != "default"])
