@@ -247,11 +247,18 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         weights: npt.NDArray[np.float64] | None,
     ) -> Rows | RowBuffer | Interleaved:
         """Return admitted rows as trials learn them, among earlier rows if these are replayed."""
-        if isinstance(rows, RowBuffer) or not self._replays:
-            if self.replay is not None and self.expansion is None:
-                assert isinstance(rows, Rows)
-                return self._prepare(rows)
-            return self._expanded_if_asked(rows, weights, self._telling(labels))
+        if isinstance(rows, RowBuffer):
+            return rows
+        if self.replay is not None and self._replays:
+            return self._among_earlier(rows, labels, weights)
+        if self.expansion is None:
+            return rows if self.replay is None else self._prepare(rows)
+        return self._expanded_if_asked(rows, weights, self._telling(labels))
+
+    def _among_earlier(
+        self, rows: Rows, labels: Sequence[Label], weights: npt.NDArray[np.float64] | None
+    ) -> Interleaved:
+        """Return rows as trials learn them, each with those that are learnt again after it."""
         order, _ = self._arranged(len(rows))
         table = rows.values.reshape(len(rows), self.n_inputs)
         mixed, all_weights = self._interleaved(order, table, weights)

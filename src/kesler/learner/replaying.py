@@ -86,8 +86,7 @@ class ReplayingRows:
     @property
     def _replays(self) -> bool:
         """Whether rows are learnt again after the next row."""
-        if self.replay is None:
-            return False
+        assert self.replay is not None
         return int(self.stored["replay.offered"]["n_rows"][0]) < self.replay.end
 
     @property
