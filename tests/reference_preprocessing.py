@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import reference_relevance
 from kesler.preprocessing import Bins, Concatenated, Counts, Pairs, RandomFourier, Ranges, ZScores
 
 Array = NDArray[np.float64]
@@ -150,8 +151,8 @@ def one_hot(numbers: NDArray[np.int64], width: int) -> Array:
     return np.vstack([np.eye(width), np.zeros(width)])[numbers].reshape(len(numbers), -1)
 
 
-def block(part: Any, X: Array, Z: Array, w: Array) -> Array:
-    """Return the features of all rows; Z are their z-scores."""
+def block(part: Any, X: Array, Z: Array, w: Array, y: Any) -> Array:
+    """Return the features of all rows; Z are their z-scores, y their classes."""
     if isinstance(part, ZScores):
         return Z
     if isinstance(part, Bins):
@@ -167,6 +168,8 @@ def block(part: Any, X: Array, Z: Array, w: Array) -> Array:
     before = np.concatenate([[0], np.cumsum(w * lengths)[:-1]])
     mean = (before + lengths) / (np.concatenate([[0], np.cumsum(w)[:-1]]) + 1)
     omega, phases = part.draw(X.shape[1])
+    if part.information:
+        Z = Z * reference_relevance.by_row(Z, y, w, part.scales_of(X.shape[1]))
     scale = np.sqrt(part.bandwidth_of(X.shape[1]) * 2 * mean)[:, None]
     projected = np.divide(
         Z @ omega.astype(float), scale, out=np.zeros((len(X), len(phases))), where=scale > 0
@@ -174,13 +177,13 @@ def block(part: Any, X: Array, Z: Array, w: Array) -> Array:
     return np.asarray(np.sqrt(2) * np.cos(projected + phases))
 
 
-def expanded(part: Any, X: Array, weights: Any) -> Array:
+def expanded(part: Any, X: Array, weights: Any, y: Any) -> Array:
     """Return the blocks of all rows, one beside the other."""
     w = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
     blocks = part.blocks
     clip = next((each.clip for each in blocks if isinstance(each, ZScores)), 4.0)
     Z = conditioned(ZScores(clip), X, weights)
-    return np.hstack([block(each, X, Z, w) for each in blocks])
+    return np.hstack([block(each, X, Z, w, y) for each in blocks])
 
 
 def conditioned(part: Any, X: Any, weights: Any = None, labels: Any = None) -> Array:
@@ -189,10 +192,11 @@ def conditioned(part: Any, X: Any, weights: Any = None, labels: Any = None) -> A
     The labels matter to information; each row has its own class if there are none.
     """
     X = np.asarray(X, dtype=np.float64)
+    own = np.arange(len(X)) if labels is None else np.asarray(labels)
     if part is None:
         return X
     if isinstance(part, (Bins, Concatenated, Pairs, RandomFourier)):
-        return expanded(part, X, weights)
+        return expanded(part, X, weights, own)
     if isinstance(part, Ranges):
         rows = followed(X) if len(X) else X
         return np.array([in_ranges(rows[: t + 1]) for t in range(len(X))])

@@ -32,9 +32,18 @@ ALL = [ZScores(), Bins(4), RandomFourier(20), Pairs(3)]
 LEARNERS: dict[str, Any] = {
     "bins": {"preprocessing": Bins(4), "update": "pa1"},
     "random-fourier": {"preprocessing": RandomFourier(20), "update": "softmax"},
+    "information": {
+        "preprocessing": ["z-scores", RandomFourier(20, information=True)],
+        "update": "softmax",
+    },
     "pairs": {"preprocessing": "pairs", "update": "ovr-hinge", "preconditioner": "adagrad"},
     "all": {"preprocessing": ALL, "update": "softmax", "preconditioner": "adagrad"},
     "half-life": {"preprocessing": ALL, "update": "pa1", "half_life": 10.0},
+    "information, half-life": {
+        "preprocessing": RandomFourier(20, information=True),
+        "update": "pa1",
+        "half_life": 10.0,
+    },
     "second order": {
         "preprocessing": ALL,
         "update": "least-squares",

@@ -13,6 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 
+import reference_forgetting
+import reference_relevance
 from kesler import (
     KeslerError,
     LinearMax,
@@ -24,10 +26,12 @@ from kesler import (
     load,
     progressive_validate,
 )
+from kesler.data.rows import Rows
 from kesler.evaluation.replay import Replay
 from kesler.links import Exponential
 from kesler.maps import Product
 from kesler.online.blocks import learn_rows
+from kesler.online.defaults import of_least_squares
 from kesler.preprocessing import (
     PREPROCESSINGS,
     Bins,
@@ -55,6 +59,11 @@ EXPANSIONS = [
     *(Bins(), Bins(3), Bins(9, most_features=20), Pairs(), Pairs(2, n_pairs=5, seed=3)),
     *(RandomFourier(20), RandomFourier(7, bandwidth=0.1, seed=5)),
     Concatenated((ZScores(clip=2.0), Bins(4), RandomFourier(20), Pairs(3))),
+]
+INFORMED = [
+    RandomFourier(20, information=True),
+    RandomFourier(9, weights=(1.0, 2.0, 0.5, 1.0, 0.0, 3.0, 1.0), information=True),
+    Concatenated((ZScores(), RandomFourier(20, information=True))),
 ]
 
 
@@ -86,6 +95,101 @@ def test_rows_are_seen_as_the_reference_sees_them(part, seed, scale, weighted, m
     rtol = 1e-5 if getattr(part, "information", False) else 1e-6  # counts of classes are float32
     near = 2e-5 if part in EXPANSIONS else 1e-7  # cosines of sums in float32
     assert_allclose(seen(part, X, weights), conditioned(part, X, weights), rtol=rtol, atol=near)
+
+
+@pytest.mark.parametrize("part", INFORMED, ids=repr)
+@settings(max_examples=10)
+@given(seed=st.integers(0, 999), weighted=st.booleans(), missing=st.sampled_from([0.0, 0.3]))
+def test_inputs_weigh_what_the_classes_explain_of_them(part, seed, weighted, missing):
+    stream = make_stream(seed, n_rows=50, n_classes=3)
+    X, weights = stream.X.copy(), stream.weights if weighted else np.ones(50)
+    X[np.random.default_rng(seed).random(X.shape) < missing] = np.nan
+    model = OnlineClassifier("multi", update="pa1", on_new_class="learn", preprocessing=part)
+    found = []
+    for t in range(50):
+        row = slice(t, t + 1)
+        if t:
+            rows = Rows.from_dense(X[row].astype(np.float32))
+            found.append(model._learner._expanded(rows, lists_zeros=True).values)
+        model.partial_fit(X[row], stream.y[row], sample_weight=weights[row])
+    expected = conditioned(part, X, weights, stream.y)[1:]
+    assert_allclose(np.array(found), expected, atol=5e-5)
+    unweighted = conditioned(ZScores(), X, weights)
+    shares = reference_relevance.by_row(unweighted, stream.y, weights)[-1]
+    assert np.ptp(shares) > 0.05
+
+
+@pytest.mark.parametrize("half_life", [None, 5.0, 20.0])
+@pytest.mark.parametrize("over_kernel", [False, True])
+def test_weights_follow_the_recent_rows(half_life, over_kernel):
+    """Above a weight of 2^20 of a row, that of all is divided by it: after 100 rows with 5."""
+    stream = make_stream(8, n_rows=128, n_classes=2)
+    part = Ranges(True) if over_kernel else RandomFourier(9, information=True)
+    model = OnlineClassifier("multi", update="pa1", on_new_class="learn", half_life=half_life)
+    model.set_params(kernel="rbf" if over_kernel else None, preprocessing=part)
+    model.partial_fit(stream.X, stream.y)
+    counted = np.ones(128)
+    if half_life is not None:
+        counted = reference_forgetting.counting(128, half_life)
+    values = stream.X
+    if not over_kernel and half_life is None:
+        values = conditioned(ZScores(), stream.X)
+    elif not over_kernel:
+        values = reference_forgetting.conditioned(ZScores(), stream.X, half_life, stream.y)
+    expected = reference_relevance.weights(values, stream.y, counted)
+    found = model._learner.stored["relevance.weights"][: stream.X.shape[1]]
+    assert_allclose(found, expected, rtol=1e-5)
+    assert expected.max() > 1.2 * expected.min()
+
+
+def test_a_row_of_several_labels_counts_for_each_in_equal_shares():
+    X, rng = make_stream(3, n_rows=64).X, np.random.default_rng(0)
+    labels = [sorted(rng.choice(list("abcd"), size=rng.integers(1, 4), replace=False)) for _ in X]
+    model = OnlineMultilabelClassifier("multi", kernel="rbf", preprocessing=Ranges(True))
+    model.partial_fit(X, labels)
+    rows = [(x, label, 1 / len(each)) for x, each in zip(X, labels, strict=True) for label in each]
+    values, classes, shares = (np.array(each) for each in zip(*rows, strict=True))
+    expected = reference_relevance.weights(values, classes, shares)
+    found = model._learner.stored["relevance.weights"][: X.shape[1]]
+    assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_columns_that_say_nothing_cost_little():
+    """Six columns say the class, and 30 are noise."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(6, size=1500)
+    X = np.c_[rng.normal(size=(6, 6))[y] * 2 + rng.normal(size=(1500, 6)), rng.random((1500, 30))]
+    errors = {}
+    for informed in (False, True):
+        least_squares = {**of_least_squares(), "preprocessing": RandomFourier(information=informed)}
+        kernel = {"kernel": "rbf", "on_new_class": "learn", "preprocessing": Ranges(informed)}
+        for name, given_ in {"least squares": least_squares, "kernel": kernel}.items():
+            model = OnlineClassifier(**{"hypotheses": "multi"} | given_)
+            errors[name, informed] = progressive_validate(model, X, y).error
+    assert errors["kernel", True] < 0.6 * errors["kernel", False]
+    assert errors["least squares", True] < 0.8 * errors["least squares", False]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Ranges(1), r"Ranges\(information=1\): give True or False"),
+        (lambda: RandomFourier(information=None), r"information=None\): give True or False"),
+        (
+            lambda: OnlineMultilabelClassifier("multi", preprocessing=Ranges(True)),
+            "choose information=False, or a kernel",
+        ),
+        (
+            lambda: OnlineMultilabelClassifier(
+                "multi", preprocessing=RandomFourier(9, information=True)
+            ),
+            "not one class each: choose information=False",
+        ),
+    ],
+)
+def test_weights_are_refused_where_nothing_can_follow_them(make, words):
+    with pytest.raises(KeslerError, match=words):
+        make().fit(np.eye(3), np.eye(3, dtype=int))
 
 
 @pytest.mark.parametrize("half_life", [None, 3.0])

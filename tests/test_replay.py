@@ -36,9 +36,16 @@ from streams import (
 )
 
 SMALL = Replay(2, size=7, seed=3)
+EARLY = Replay(2, size=7, seed=3, until=25)
 LEARNERS: dict[str, Any] = {
     "pa1": {"update": "pa1", "replay": SMALL},
     "z-scores": {"update": "softmax", "preprocessing": "z-scores", "intercept": 1.0, "replay": 1},
+    "early": {"update": "pa1", "replay": EARLY},
+    "early, expanded": {
+        "update": "softmax",
+        "preprocessing": ["z-scores", RandomFourier(20, information=True)],
+        "replay": EARLY,
+    },
     "expanded": {
         "update": "softmax",
         "preconditioner": "adagrad",
@@ -89,6 +96,8 @@ def trials(n: int, replay: Replay, decay: float = 1.0) -> tuple[list[tuple[int, 
     for t in range(n):
         numbers = [share(t * (1 + replay.n_rows) + j, seed) for j in range(1 + replay.n_rows)]
         order.append((t, False))
+        if t >= replay.end:
+            continue
         if reservoir:
             order += [(reservoir[int(each * len(reservoir))], True) for each in numbers[1:]]
         if len(reservoir) < replay.size:
@@ -114,7 +123,10 @@ def test_the_reservoir_holds_the_rows_of_algorithm_r(half_life):
     assert max(kept) > 60
 
 
-OF_NEW_ROWS = ("counts", "statistics.", "preprocessing.", "expansion.", "calibration", "decay.")
+OF_NEW_ROWS = (
+    *("counts", "statistics.", "preprocessing.", "expansion.", "relevance.", "calibration"),
+    "decay.",
+)
 
 
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name != "default"])
@@ -319,6 +331,7 @@ def test_epochs_other_than_integers_above_0_are_refused_before_anything_is_forgo
         (lambda: Replay(1.5), "n_rows must be an integer"),
         (lambda: Replay(1001), "n_rows must be an integer"),
         (lambda: Replay(size=0), "size must be an integer"),
+        (lambda: Replay(until=0), "until must be an integer from 1 to"),
         (lambda: Replay(size=True), "size must be an integer"),
         (lambda: Replay(seed=-1), "seed must be an integer of 0 or more"),
     ],

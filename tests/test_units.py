@@ -18,6 +18,7 @@ from kesler import (
     OnlineMultilabelClassifier,
     load,
 )
+from kesler.budgets import Budget
 from kesler.hypotheses import Shared
 from kesler.kernels import RBF
 from kesler.maps import Difference
@@ -35,6 +36,13 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "ranges, polynomial": {"kernel": "polynomial", "preprocessing": "ranges"},
     "ranges, auto, intercept": {"kernel": "rbf", "preprocessing": "ranges", "intercept": 2.0},
     "counts, auto": {"kernel": "rbf", "preprocessing": "counts"},
+    "ranges, information": {"kernel": RBF(0.3), "preprocessing": Ranges(True)},
+    "ranges, auto, information": {"kernel": "rbf", "preprocessing": Ranges(True)},
+    "ranges, auto, information, smallest": {
+        "kernel": "rbf",
+        "preprocessing": Ranges(True),
+        "budget": Budget(20, "smallest"),
+    },
 }
 EVERY = pytest.mark.parametrize("name", LEARNERS)
 
@@ -55,14 +63,18 @@ def growing(seed: int, n_rows: int = 300) -> tuple[Any, Any]:
 # -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["ranges", "auto", "ranges, auto"])
+@pytest.mark.parametrize(
+    "name",
+    ["ranges", "auto", "ranges, auto", "ranges, information", "ranges, auto, information"],
+)
 @pytest.mark.parametrize("rule", ["perceptron", "pa1", "mira"])
 def test_trials_are_as_in_the_oracle(name, rule):
     settings, reached = LEARNERS[name], 0
     for seed in range(5):
         stream = make_stream(seed, n_rows=120, n_classes=4, n_features=5, density=1.0)
-        sigma = 0.3 if name == "ranges" else None
-        by_trial = kernels(stream.X, ranged=settings["preprocessing"] == "ranges", sigma=sigma)
+        sigma = None if "auto" in name else 0.3
+        y = stream.y if "information" in name else None
+        by_trial = kernels(stream.X, ranged="ranges" in name, sigma=sigma, y=y)
         parts, update = Row(rule, "multi", None).oracle(), Row(rule, "multi", None).update(1.0)
         run = reference_kernel_run(stream.X, stream.y, parts, rule, by_trial)
         model, stop = OnlineClassifier("multi", update=update, **settings), run["doubtful"]
@@ -273,12 +285,12 @@ def test_scale_is_ranges_where_rows_are_compared_with_rows(hypotheses, kernel, p
 )
 def test_ranges_are_refused_where_nothing_can_follow_them(settings):
     model = OnlineClassifier(**{"hypotheses": "multi", **settings}, preprocessing="ranges")
-    with pytest.raises(KeslerError, match=r"Ranges\(\) changes the units.*z-scores"):
+    with pytest.raises(KeslerError, match=r"Ranges\(.*\) changes the units.*z-scores"):
         model.fit(np.eye(3), [0, 1, 2])
 
 
 def test_ranges_take_no_sparse_rows():
-    with pytest.raises(KeslerError, match=r"Ranges\(\) is not zero at zero.*sparse rows"):
+    with pytest.raises(KeslerError, match=r"Ranges\(.*\) is not zero at zero.*sparse rows"):
         learner("ranges").fit(sparse.csr_array(np.eye(3)), [0, 1, 2])
 
 

@@ -16,6 +16,8 @@ from kesler.links.link import Linear, Link
 from kesler.maps.view import SubExperts
 from kesler.parts.constraints import VS_REST
 from kesler.preconditioners import Preconditioner, resolve_preconditioner
+from kesler.preprocessing.method import Preprocessing
+from kesler.preprocessing.ranges import Ranges
 from kesler.preprocessing.replay import Replay
 from kesler.updates.rule import UpdateRule
 
@@ -200,6 +202,23 @@ def require_replayable(
                 f"{replay!r}: earlier rows cannot be learnt again, since {reason}: give replay=0, "
                 "or a classifier of rows of numbers without averages of a link with a scale"
             )
+
+
+def require_informed(
+    preprocessing: Preprocessing | None, answer: Kind, *, over_kernel: bool, explores: bool
+) -> None:
+    """Raise if features cannot have weights that follow from the classes; the message says why."""
+    if isinstance(preprocessing, Ranges):
+        if not over_kernel:
+            raise KeslerError(
+                f"{preprocessing!r} changes the units of features as rows come, and weights that "
+                "were learnt would be wrong: choose information=False, or a kernel"
+            )
+    elif answer != "class" or explores:
+        raise KeslerError(
+            f"{preprocessing!r} weighs inputs by the class of each row, and these targets are not "
+            "one class each: choose information=False"
+        )
 
 
 def require_decidable(decision: Any, answer: Kind, tree: Tree | None) -> None:

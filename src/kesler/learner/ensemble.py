@@ -326,7 +326,7 @@ class EnsembleLearner(Observing):
             # The clock of a thread takes longer than a row.
             start = time.thread_time() if in_threads else 0.0
             member, answers = self.members[i], Answers.of_classes
-            rows = member._ready(prepared[i], weights)
+            rows = member._ready(prepared[i], labels, weights)
             own = stack[i] if stack.size else NO_SCORES
             found = member._learn(rows, labels, weights, answers, own, by_member[i])
             return found, time.thread_time() - start if in_threads else 0.0

@@ -11,13 +11,14 @@ import numpy.typing as npt
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
 from kesler.learner.events import NONE_AGAIN
-from kesler.preprocessing import Bins, Counts, Pairs, RandomFourier, ZScores
+from kesler.preprocessing import Bins, Counts, Pairs, RandomFourier, Ranges, ZScores
 from kesler.preprocessing.expansion import Expansion, width_of
 from kesler.preprocessing.method import Preprocessing
 from kesler.state.fields import Arrays, converted
 from kesler.state.records import LearnerRecord
 
-PREFIX = "expansion."
+PREFIX, OF_RELEVANCE = "expansion.", "relevance."
+NO_CODES = np.empty(0, dtype=np.int32)
 
 
 class ExpandingRows:
@@ -60,6 +61,18 @@ class ExpandingRows:
         """Whether features are replaced by their z-scores, without an expansion."""
         return isinstance(self.preprocessing, ZScores)
 
+    @cached_property
+    def is_informed(self) -> bool:
+        """Whether features, or inputs, have weights in distances that follow from the classes."""
+        of_inputs = self._block(RandomFourier)
+        of_features = isinstance(self.preprocessing, Ranges) and self.preprocessing.information
+        return of_features or (of_inputs is not None and of_inputs.information)
+
+    @property
+    def has_informed_norms(self) -> bool:
+        """Whether the squared norms of support vectors contain such weights."""
+        return self.is_informed and self.expansion is None
+
     @property
     def has_sample(self) -> bool:
         """Whether quantiles of the inputs are computed from a sample of rows."""
@@ -83,15 +96,21 @@ class ExpandingRows:
 
     # ---- the state --------------------------------------------------------------------------
 
-    def _expansion_lengths(self) -> dict[str, int]:
-        """Return the lengths of the axes of the statistics of inputs."""
+    def _expansion_lengths(self, n_features: int) -> dict[str, int]:
+        """Return the lengths of the axes of the statistics of inputs, or of so many features."""
         bins, pairs, fourier = map(self._block, (Bins, Pairs, RandomFourier))
         return {
             "input": self.n_inputs,
+            "measured": n_features if self.expansion is None else self.n_inputs,
             "edge": max(0, bins.bins_of(self.n_inputs) - 1) if bins else 0,
             "pair_edge": pairs.n_bins - 1 if pairs else 0,
             "projected": fourier.n_features if fourier and self.n_inputs else 0,
         }
+
+    @staticmethod
+    def fill_with_ones(weights: npt.NDArray[np.float64]) -> None:
+        """Write weights of 1."""
+        weights[:] = 1.0
 
     def fill_projection(self, projection: npt.NDArray[np.float32]) -> None:
         """Write the random projections."""
@@ -114,7 +133,10 @@ class ExpandingRows:
             "decay": 1.0 if self.half_life is None else 2.0 ** (-1 / self.half_life),
             "members": pairs.pairs_of(self.n_inputs) if pairs else np.empty((0, 2)),
         }
-        return converted(LearnerRecord, {PREFIX + name: value for name, value in found.items()})
+        prior = fourier.scales_of(self.n_inputs) if fourier and self.n_inputs else None
+        named = {PREFIX + name: value for name, value in found.items()}
+        named[OF_RELEVANCE + "prior"] = () if prior is None else prior
+        return converted(LearnerRecord, named)
 
     def _starts(self) -> dict[str, int]:
         """Return the first feature of each block that has features, -1 for all others."""
@@ -143,13 +165,14 @@ class ExpandingRows:
         *,
         lists_zeros: bool,
         learns: bool = False,
+        codes: npt.NDArray[np.int32] = NO_CODES,
         weights: npt.NDArray[np.float64] | None = None,
         again: npt.NDArray[np.bool_] = NONE_AGAIN,
     ) -> Rows:
         """Return expanded rows, with the constant feature; learn the statistics if `learns`.
 
         Rows that have been learnt before, `again`, are not added to the statistics. All must have
-        `n_inputs` features, and list all of them.
+        `n_inputs` features, and list all of them. Their `codes` are needed if it `is_informed`.
 
         Raises
         ------
@@ -166,8 +189,8 @@ class ExpandingRows:
         values = np.empty(n_rows * n_entries, dtype=np.float32)
         table = np.ascontiguousarray(rows.values, dtype=np.float32).reshape(n_rows, self.n_inputs)
         amounts = np.empty(0) if weights is None else weights
-        task = (table, amounts, again, learns, lists_zeros, indices, values, n_entries)
-        expand(self._record.expansion, *task)
+        task = (table, codes, amounts, again, learns, lists_zeros, indices, values, n_entries)
+        expand(self._record.expansion, self._record.relevance, *task)
         indptr = np.arange(n_rows + 1, dtype=np.int64) * n_entries
         return Rows(indptr, indices, values, width, dense=True)
 
@@ -186,9 +209,11 @@ class ExpandingRows:
         """Return copies of the statistics of inputs."""
         edges = ("edges", "n_edges", "pair_edges", "n_pair_edges")
         names = ("moments", "missing", "sample", *edges, "seen")
-        return {name: self.stored[PREFIX + name].copy() for name in names}
+        of_relevance = [name for name in self.stored if name.startswith(OF_RELEVANCE)]
+        kept = [*(PREFIX + name for name in names), *of_relevance]
+        return {name: self.stored[name].copy() for name in kept}
 
     def _put_statistics(self, kept: Arrays) -> None:
         """Restore statistics of inputs that were kept."""
         for name, array in kept.items():
-            self.stored[PREFIX + name][:] = array
+            self.stored[name][:] = array

@@ -21,6 +21,7 @@ from kesler.learner.combinations import (
     require_conceivable,
     require_decidable,
     require_forgettable,
+    require_informed,
     require_measurable,
     require_priceable,
     require_replayable,
@@ -39,6 +40,7 @@ from kesler.learner.events import (
     task_of,
     task_of_rows,
 )
+from kesler.learner.expanding import NO_CODES
 from kesler.learner.observing import Learnt, Scores
 from kesler.learner.replaying import Interleaved
 from kesler.learner.targets import Answers
@@ -87,6 +89,11 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         require_decidable(self.decision, self.answer, self.tree)
         super().__post_init__()
         require_replayable(self.replay, self.answer, self.parts, scaled_means=self.has_scaled_means)
+        if self.is_informed:
+            over_kernel = not self.has_weights
+            require_informed(
+                self.preprocessing, self.answer, over_kernel=over_kernel, explores=self.explores
+            )
         self._require_thresholds()
 
     # ---- trials -----------------------------------------------------------------------------
@@ -147,7 +154,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         with self.lock, Postponed():
             given = self._admitted_with(rows, labels)
             again = np.ones(len(given), dtype=np.bool_)
-            ready = self._expanded_if_asked(given, weights, again)
+            ready = self._expanded_if_asked(given, weights, again=again)
             codes, blocks = self._encode(ready, labels)
             targets = Answers.of_classes(codes)
             encoded = encoded_targets_of(targets, weights, self._class_capacity, again)
@@ -172,9 +179,9 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         self._require_weighable(weights)
         learn = self._learn_unseen if self.on_new_class == "unseen" else self._learn
         given, kept = self._admitted_with(rows, labels), self._kept_for_faults()
-        found = learn(self._ready(given, weights), labels, weights, *learning)
+        found = learn(self._ready(given, labels, weights), labels, weights, *learning)
         if kept is not None:
-            self._undo_expansion(kept, given, weights)
+            self._undo_expansion(kept, given, labels, weights)
         return found
 
     def _learn_scored(self, stack: Scores, scores: Scores, *learning: Any) -> Learnt:
@@ -234,16 +241,30 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         return self.width_of(rows.n_features) if as_given else rows.n_features
 
     def _ready(
-        self, rows: Rows | RowBuffer, weights: npt.NDArray[np.float64] | None
+        self,
+        rows: Rows | RowBuffer,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None,
     ) -> Rows | RowBuffer | Interleaved:
         """Return admitted rows as trials learn them, among earlier rows if these are replayed."""
-        if self.replay is None or isinstance(rows, RowBuffer):
-            return self._expanded_if_asked(rows, weights)
+        if isinstance(rows, RowBuffer):
+            return rows
+        if self.replay is not None and self._replays:
+            return self._among_earlier(rows, labels, weights)
+        if self.expansion is None:
+            return rows if self.replay is None else self._prepare(rows)
+        return self._expanded_if_asked(rows, weights, self._telling(labels))
+
+    def _among_earlier(
+        self, rows: Rows, labels: Sequence[Label], weights: npt.NDArray[np.float64] | None
+    ) -> Interleaved:
+        """Return rows as trials learn them, each with those that are learnt again after it."""
         order, _ = self._arranged(len(rows))
         table = rows.values.reshape(len(rows), self.n_inputs)
         mixed, all_weights = self._interleaved(order, table, weights)
         prepared = self._prepare(mixed) if self.expansion is None else mixed
-        expanded = self._expanded_if_asked(prepared, all_weights, order.again)
+        codes = order.of(self.stored["replay.codes"], self.classes.encode(labels))
+        expanded = self._expanded_if_asked(prepared, all_weights, codes, order.again)
         assert isinstance(expanded, Rows)
         return Interleaved(expanded, table, order, all_weights)
 
@@ -251,12 +272,17 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         self,
         rows: Rows | RowBuffer,
         weights: npt.NDArray[np.float64] | None,
+        codes: npt.NDArray[np.int32] = NO_CODES,
         again: npt.NDArray[np.bool_] = NONE_AGAIN,
     ) -> Rows | RowBuffer:
         """Return rows, expanded if they are to be, and learn the statistics of their inputs."""
         if self.expansion is None or isinstance(rows, RowBuffer):
             return rows
-        return self._in_blocks(rows, learns=True, weights=weights, again=again)
+        return self._in_blocks(rows, learns=True, codes=codes, weights=weights, again=again)
+
+    def _telling(self, labels: Sequence[Label]) -> npt.NDArray[np.int32]:
+        """Return the numbers of the classes of rows if the expansion learns from them."""
+        return self.classes.encode(labels) if self.is_informed else NO_CODES
 
     def _in_blocks(self, rows: Rows, **learning: Any) -> Rows:
         """Return expanded rows with the ratings of the rows."""
@@ -274,7 +300,11 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         return (self._kept_statistics(), self.n_trials) if expands else None
 
     def _undo_expansion(
-        self, kept: Any, rows: Any, weights: npt.NDArray[np.float64] | None
+        self,
+        kept: Any,
+        rows: Any,
+        labels: Sequence[Label],
+        weights: npt.NDArray[np.float64] | None,
     ) -> None:
         """Restore the statistics of inputs to those of the rows that were learnt."""
         statistics, n_before = kept
@@ -282,7 +312,8 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         if n_learnt < len(rows):
             self._put_statistics(statistics)
             some = None if weights is None else weights[:n_learnt]
-            self._in_blocks(rows[:n_learnt], learns=True, weights=some)
+            codes = self._telling(labels)[:n_learnt]
+            self._in_blocks(rows[:n_learnt], learns=True, codes=codes, weights=some)
 
     def expect(self, labels: Sequence[Label], n_features: int, n_sub_experts: int = 0) -> None:
         """Provide capacity for rows, and the compiled loops, without learning or counting any.
@@ -513,7 +544,8 @@ on_new_class, preprocessing, half_life, replay, decision : as in
             "preconditioner.is_paced": 0,
         }
         learner = bind(LearnerRecord, self._values | converted(LearnerRecord, settings))
-        blocks = self._blocks(self._expanded_if_asked(self._admitted_with(rows, labels), None))
+        given = self._admitted_with(rows, labels)
+        blocks = self._blocks(self._expanded_if_asked(given, None, self._telling(labels)))
         encoded = encoded_targets_of(
             answers(self.classes.encode(labels)), None, self._class_capacity
         )
@@ -530,10 +562,12 @@ on_new_class, preprocessing, half_life, replay, decision : as in
 
     def rewind(self) -> None:
         """Reset the counts and statistics of rows, but not what was learnt from them."""
+        reset = ("counts", "statistics.", "preprocessing.", "expansion.", "relevance.")
         for name, array in self.stored.items():
             saved = name == "counts" or self._fields[name].saved
-            if saved and name.startswith(("counts", "statistics.", "preprocessing.", "expansion.")):
+            if saved and name.startswith(reset):
                 array[:] = np.zeros(1, array.dtype)[0]
+        self._fill({n: f for n, f in self._fields.items() if n.startswith("relevance.")})
 
     def predict(self, rows: Rows | Event) -> npt.NDArray[np.int32]:
         """Return the number of the class of highest score of each row."""

@@ -84,6 +84,12 @@ class ReplayingRows:
     stored: Arrays
 
     @property
+    def _replays(self) -> bool:
+        """Whether rows are learnt again after the next row."""
+        assert self.replay is not None
+        return int(self.stored["replay.offered"]["n_rows"][0]) < self.replay.end
+
+    @property
     def _n_kept(self) -> int:
         """Number of rows in the reservoir."""
         if self.replay is None:
@@ -101,7 +107,7 @@ class ReplayingRows:
         sources = np.empty(n_new * (1 + n_drawn), dtype=np.int64)
         again = np.empty(len(sources), dtype=np.bool_)
         n_before = int(self.stored["replay.offered"]["n_rows"][0])
-        settings = n_drawn, self.replay.start, size * (1 - decay)
+        settings = n_drawn, self.replay.end, self.replay.start, size * (1 - decay)
         n = arrange(n_new, n_before, *settings, places, sources, again)
         return Order(sources[:n], again[:n]), places
 
@@ -115,13 +121,15 @@ class ReplayingRows:
 
     def _keep(self, rows: Interleaved, codes: npt.NDArray[np.int32], n_learnt: int) -> None:
         """Offer to the reservoir the first rows of those that were to be learnt."""
+        assert self.replay is not None
         _, places = self._arranged(n_learnt)
         slots = np.flatnonzero(places >= 0)
         chosen = places[slots]
         self.stored["replay.rows"][slots] = rows.table[chosen]
         self.stored["replay.codes"][slots] = codes[chosen]
         self.stored["replay.weights"][slots] = rows.weights[~rows.order.again][chosen]
-        self.stored["replay.offered"]["n_rows"] += n_learnt
+        offered = self.stored["replay.offered"]
+        offered["n_rows"] = min(self.replay.end, int(offered["n_rows"][0]) + n_learnt)
 
     def _require_whole(self, rows: Rows) -> None:
         """Raise unless rows list every feature, as the reservoir keeps them."""

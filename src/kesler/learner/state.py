@@ -21,7 +21,7 @@ from kesler.hypotheses import (
 from kesler.interrupts import Postponed
 from kesler.learner import replaying
 from kesler.learner.classes import ClassTable, OnNewClass
-from kesler.learner.expanding import PREFIX, ExpandingRows
+from kesler.learner.expanding import OF_RELEVANCE, PREFIX, ExpandingRows
 from kesler.learner.known_classes import KnownClasses
 from kesler.learner.locks import learner_lock
 from kesler.learner.replaying import ReplayingRows
@@ -67,7 +67,7 @@ TWO_CLASSES = ("predicted", "worst", "rival")
 OF_FEATURES = ("feature", "row")
 LEAST_RETURNED = 0.9  # of the capacity: with more, the rest is kept for later features
 # The fields whose arrays depend on the number of inputs.
-OF_INPUTS = (PREFIX, replaying.PREFIX)
+OF_INPUTS = (PREFIX, OF_RELEVANCE, replaying.PREFIX)
 # Attributes that hold modules, addresses, records for compiled code, or the lock.
 _OF_THIS_PROCESS = (
     *("_kernels", "_trials", "_record", "_kernel_arguments", "_predictor", "_row_buffer"),
@@ -425,7 +425,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
             "part": len(self.parts),
             "number": self.preprocessing.n_statistics if self.preprocessing else 0,
             "slot": self.replay.size if self.replay and self.n_inputs else 0,
-            **self._expansion_lengths(),
+            **self._expansion_lengths(n_features),
         }
 
     @property

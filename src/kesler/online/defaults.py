@@ -28,6 +28,7 @@ from kesler.preprocessing import (
     Pairs,
     RandomFourier,
     Ranges,
+    Replay,
     ZScores,
 )
 from kesler.settings.table import AUTO, SETTINGS
@@ -120,7 +121,7 @@ def of_least_squares(weights: tuple[float, ...] | None = None) -> Settings:
         "update": LeastSquares(),
         "preconditioner": SecondOrder(ridge=25.0),
         # Other features than those of `of_measurements`.
-        "preprocessing": RandomFourier(seed=1, weights=weights),
+        "preprocessing": RandomFourier(seed=1, weights=weights, information=True),
     }
 
 
@@ -147,7 +148,7 @@ def members_of_default(*, dense: bool, inputs: Inputs | None = None) -> list[Set
 
 def _of_measurements(weights: tuple[float, ...] | None = None) -> list[Settings]:
     # Of measurements alone, classes may change suddenly, and rows before are then wrong.
-    replay = 0 if weights is None else 2
+    replay = Replay(2, size=500, until=500) if weights is None else 2
     pairs = {"preprocessing": Concatenated((ZScores(), Bins(), Pairs())), "replay": replay}
     lines = {
         "preprocessing": Concatenated((ZScores(),)),
@@ -165,7 +166,7 @@ def of_kernel() -> Settings:
     """Return the settings of a kernel machine that stores at most 1,000 rows of measurements."""
     from kesler.budgets import Budget
 
-    kernel = {"kernel": "rbf", "budget": Budget(1000, "smallest"), "preprocessing": Ranges()}
+    kernel = {"kernel": "rbf", "budget": Budget(1000, "smallest"), "preprocessing": Ranges(True)}
     return {**over_kernel(dense=True), **kernel}
 
 

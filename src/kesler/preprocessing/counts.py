@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kesler.codes import Method
-from kesler.errors import KeslerError
-from kesler.preprocessing.method import Preprocessing
+from kesler.preprocessing.method import Preprocessing, require_flag
 
 
 @dataclass(frozen=True)
@@ -81,9 +80,8 @@ class Counts(Preprocessing):
     zero_at_zero = True
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not isinstance(value, bool):
-                raise KeslerError(f"Counts({name}={value!r}): give True or False")
+        for name in vars(self):
+            require_flag(self, name)
 
     @property
     def parameters(self) -> tuple[float, ...]:

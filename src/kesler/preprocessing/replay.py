@@ -12,6 +12,7 @@ import numpy as np
 from kesler.errors import KeslerError
 
 MOST_KEPT = 2**31 - 1
+NEVER = 2**62  # rows, more than any stream has
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class Replay:
         take more memory; small ones are learnt by heart.
     seed : int, 0 or more, default 0
         The seed of the random numbers, which depend on it and the number of rows only.
+    until : int, 1 or more, or None, default None
+        The number of new rows after which none is learnt again or kept any more, None for never.
+        Larger values learn more from few rows; smaller ones cost less, and cannot harm where
+        classes change later, as earlier rows are then wrong.
 
     Raises
     ------
@@ -70,15 +75,24 @@ class Replay:
     n_rows: int = 1
     size: int = 1000
     seed: int = 0
+    until: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least, most in (("n_rows", 1, 1000), ("size", 1, MOST_KEPT), ("seed", 0, None)):
+        limits = (("n_rows", 1, 1000), ("size", 1, MOST_KEPT), ("seed", 0, None))
+        for name, least, most in (*limits, ("until", 1, MOST_KEPT)):
             value = getattr(self, name)
+            if name == "until" and value is None:
+                continue
             is_integer = isinstance(value, Integral) and not isinstance(value, bool)
             if not is_integer or value < least or (most is not None and value > most):
                 limit = f"of {least:,} or more" if most is None else f"from {least:,} to {most:,}"
                 raise KeslerError(f"Replay({name}={value!r}): {name} must be an integer {limit}")
             object.__setattr__(self, name, int(value))
+
+    @property
+    def end(self) -> int:
+        """The number of new rows after which none is learnt again."""
+        return NEVER if self.until is None else self.until
 
     @property
     def start(self) -> int:
@@ -103,7 +117,7 @@ def resolve_replay(choice: Any) -> Replay | None:
     Examples
     --------
     >>> resolve_replay(2), resolve_replay(0)
-    (Replay(n_rows=2, size=1000, seed=0), None)
+    (Replay(n_rows=2, size=1000, seed=0, until=None), None)
     """
     if choice is None or isinstance(choice, Replay):
         return choice

@@ -8,7 +8,8 @@ model files follow from these declarations (:mod:`kesler.state.fields`). Each en
 Axes: "feature", the features seen so far; "row", the rows of the weight table, each a feature or a
 sub-expert; "hypothesis", the columns of the weight table; "class"; "part", the parts of the
 hypotheses; "statistic", the running statistics of each class; "number", the running statistics of
-preprocessing; "input", the features of rows before their expansion; "edge", "pair_edge", the inner
+preprocessing; "input", the features of rows before their expansion; "measured", these or, without
+an expansion, the features; "edge", "pair_edge", the inner
 edges of bins; "projected", the random features; "slot", the rows kept for replay; "state", the
 additional values stored for each weight; "better", the classes if confusions have costs, else 1;
 "worse", the classes if confusions or the targets have costs, else 1.
@@ -513,6 +514,31 @@ class Expansion(NamedTuple):
     seen: Annotated[Any, Field(SEEN_INPUTS, when="expansion", at_least=0.0)]
 
 
+class Relevance(NamedTuple):
+    """How much of each feature, or of each input of an expansion, the classes explain.
+
+    sums : of the values of a feature in the rows of each class; squares : of all its values;
+    amounts : of the weights of the rows of each class; weights : of the features in distances;
+    of_norms : the weights in the squared norms of support vectors; prior : factors of the weights,
+    empty if all are 1.
+    """
+
+    sums: Annotated[Any, Field(f8, ("measured", "class"), when="is_informed")]
+    squares: Annotated[Any, Field(f8, ("measured",), when="is_informed", at_least=0.0)]
+    amounts: Annotated[Any, Field(f8, ("class",), when="is_informed", at_least=0.0)]
+    weights: Annotated[
+        Any,
+        Field(
+            f8, ("measured",), when="is_informed", at_least=0.0, mixed="mean", fill="fill_with_ones"
+        ),
+    ]
+    of_norms: Annotated[
+        Any,
+        Field(f8, ("measured",), when="has_informed_norms", at_least=0.0, fill="fill_with_ones"),
+    ]
+    prior: Annotated[Any, Given(f8)]
+
+
 class Replay(NamedTuple):
     """Replay: a reservoir of earlier rows, of which some are learnt again after each new row.
 
@@ -609,6 +635,7 @@ class LearnerRecord(NamedTuple):
     preconditioner: Preconditioner
     preprocessing: Preprocessing
     expansion: Expansion
+    relevance: Relevance
     replay: Replay
     calibration: Annotated[
         Any, Field(CALIBRATION, initial=UNCALIBRATED, when="is_calibrated", mixed="mean")

@@ -1,9 +1,9 @@
 """Scores of one instance where hypotheses are sums over support vectors, and units of features.
 
 Support vectors are stored without scaling, relative to the first value of each feature, and are
-never rewritten. In units a, 1 over the ranges, <x, u> is the plain inner product of x a^2 and u:
-when a range grows, only squared norms are recomputed; for a row that is not learnt from, they are
-recomputed panel by panel in scratch arrays.
+never rewritten. In units a, the weights of features over their ranges, <x, u> is the plain inner
+product of x a^2 and u: when units change, only squared norms are recomputed; for a row that is not
+learnt from, they are recomputed panel by panel in scratch arrays.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -24,6 +24,7 @@ from kesler.compiled.kernels.supports import (
 )
 from kesler.compiled.trial.preprocessing import ORIGIN, RANGES, in_range
 from kesler.compiled.trial.records import GROUPED, LARGEST, PER_CLASS, SHARED, n_hypotheses
+from kesler.compiled.trial.relevance import has_relevance, in_distances
 from kesler.compiled.trial.variants import prepare
 from kesler.compiled.weights.scores import clear, compute_phi
 
@@ -36,7 +37,11 @@ LEAST, GREATEST = 1e-30, 1e30
 
 @always_inlined
 def kernel_condition_ranges(learner, indices, values, first, scratch):
-    """Scale a row by the ranges that include it; set `widened` to whether one has grown."""
+    """Scale a row by the ranges that include it, and by the weights of features, if there are any.
+
+    Set `widened` to whether the units are others than those of the squared norms.
+    """
+    relevance = learner.relevance
     scratch.widened[0] = 0
     for j in range(first):
         scratch.stored[j], scratch.units[j] = values[j], 1
@@ -45,6 +50,8 @@ def kernel_condition_ranges(learner, indices, values, first, scratch):
         _, before = in_range(
             learner, indices[j], learner.preprocessing.statistics[indices[j], ORIGIN]
         )
+        unit = in_distances(relevance.weights, indices[j], unit)
+        before = in_distances(relevance.of_norms, indices[j], before)
         if unit != before:
             scratch.widened[0] = 1
         scratch.stored[j], scratch.units[j] = offset, unit
@@ -176,6 +183,9 @@ def kernel_keep_up(learner, indices, values, scratch):
     if scratch.widened[0]:
         measure_supports(learner, indices, scratch)
         scratch.widened[0] = 0
+        if has_relevance(learner.relevance):
+            for j in range(learner.relevance.weights.shape[0]):
+                learner.relevance.of_norms[j] = learner.relevance.weights[j]
     if learner.weights.recent.bandwidth.share != 0:
         prepare(learner, indices, values, scratch)
         if scratch.sizes[0] <= LARGEST:  # a norm that is not finite could not be saved

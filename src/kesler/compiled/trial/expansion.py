@@ -22,6 +22,14 @@ from kesler.compiled.jit.decorators import (
 )
 from kesler.compiled.jit.record_types import tuple_type
 from kesler.compiled.trial.preprocessing import MEAN, SQUARES, is_missing, score_with, with_value
+from kesler.compiled.trial.relevance import (
+    RELEVANCE,
+    add_value,
+    fade,
+    has_relevance,
+    in_distances,
+    weigh_if_due,
+)
 from kesler.state.records import MOST_SAMPLED, Expansion
 
 EXPANSION = tuple_type(Expansion)
@@ -78,12 +86,12 @@ def write_scores(first, z, index, value, n):
 
 
 @inlined
-def project(z, factor, projection, phases, out):
-    """Set out[k] to the phase plus the factor times the projection of z."""
+def project(z, factor, weights, projection, phases, out):
+    """Set out[k] to the phase plus the factor times the projection of z, of weighted inputs."""
     for k in range(out.shape[0]):
         out[k] = phases[k]
     for j in range(z.shape[0]):
-        add_multiple(factor * z[j], projection[j], out)
+        add_multiple(in_distances(weights, j, factor * z[j]), projection[j], out)
 
 
 @inlined
@@ -204,6 +212,17 @@ def remember_inputs(expansion, row, z, weight):
 
 
 @inlined
+def remember_class(expansion, relevance, z, y, weight):
+    """Add the z-scores of a row of class y to what the classes explain of the inputs."""
+    if expansion.decay != 1:
+        fade(relevance, expansion.decay)
+    for j in range(z.shape[0]):
+        add_value(relevance, j, np.float64(z[j]), y, weight)
+    relevance.amounts[y] += weight
+    weigh_if_due(relevance, np.int64(expansion.seen.n_rows), 1.0)
+
+
+@inlined
 def fade_inputs(expansion):
     """Multiply the weights of all earlier rows by the decay."""
     expansion.seen.amount *= expansion.decay
@@ -306,13 +325,36 @@ def between(lower, upper):
 
 @kernel(
     types.void(
-        EXPANSION, FLOAT_TABLE, DOUBLES, BOOLS, types.boolean, types.boolean, INDICES, FLOATS, INT
+        EXPANSION,
+        RELEVANCE,
+        FLOAT_TABLE,
+        INDICES,
+        DOUBLES,
+        BOOLS,
+        types.boolean,
+        types.boolean,
+        INDICES,
+        FLOATS,
+        INT,
     )
 )
-def expand(expansion, rows, weights, again, learns, lists_zeros, indices, values, n_entries):
+def expand(
+    expansion,
+    relevance,
+    rows,
+    codes,
+    weights,
+    again,
+    learns,
+    lists_zeros,
+    indices,
+    values,
+    n_entries,
+):
     """Write the features of rows, n_entries for each; add the rows to the statistics if `learns`.
 
-    rows : (n_rows, n_inputs); weights : (n_rows,), or empty if all are 1; again : (n_rows,),
+    rows : (n_rows, n_inputs); codes : the classes of the rows, if they are learnt and inputs have
+    weights that follow from these; weights : (n_rows,), or empty if all are 1; again : (n_rows,),
     whether a row has been learnt before, or empty if none has; lists_zeros : whether the bins that
     an input is not in are listed, with value 0; indices, values : (n_rows * n_entries,).
     """
@@ -331,10 +373,12 @@ def expand(expansion, rows, weights, again, learns, lists_zeros, indices, values
         if expansion.fourier >= 0:
             scale = np.sqrt(2 * expansion.bandwidth * mean_length)
             factor = np.float32(1 / scale) if scale > 0 else np.float32(0)
-            project(z, factor, expansion.projection, expansion.phases, phases)
+            project(z, factor, relevance.weights, expansion.projection, expansion.phases, phases)
             write_cosines(expansion.fourier, phases, index[n:], value[n:])
             n += n_projected
         if expansion.pairs >= 0:
             write_pairs(expansion, row, lists_zeros, index, value, n)
         if learns and not (again.shape[0] and again[t]):
             remember_inputs(expansion, row, z, weight)
+            if has_relevance(relevance):
+                remember_class(expansion, relevance, z, codes[t], weight)

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from kesler.compiled.jit.decorators import always_inlined, inlined
-from kesler.compiled.trial.preprocessing import SQUARES, Z_SCORES
+from kesler.compiled.trial.preprocessing import RANGES, SQUARES, Z_SCORES
 from kesler.compiled.trial.records import (
     CONTRAST,
     COUNT,
@@ -23,6 +23,7 @@ from kesler.compiled.trial.records import (
     POOLED_HEIGHT,
     POOLED_SQUARES,
 )
+from kesler.compiled.trial.relevance import fade
 from kesler.compiled.trial.variants import shrink_weights
 
 # When the weight of a row reaches this, everything is divided by it.
@@ -42,6 +43,7 @@ def age(learner):
         shrink_weights(learner)
         shrink_statistics(learner)
         shrink_running(learner)
+        fade(learner.relevance, 1 / MOST)
         row.weight /= MOST
     row.root = math.sqrt(row.weight)
 
@@ -111,7 +113,10 @@ def weigh_priors(learner):
 
 @inlined
 def shrink_running(learner):
-    """Divide the running statistics of preprocessing by MOST, except means."""
+    """Divide the running statistics of preprocessing by MOST, except means and ranges."""
+    if learner.preprocessing.method == RANGES:
+        learner.preprocessing.seen.n_rows /= MOST
+        return
     first = SQUARES if learner.preprocessing.method == Z_SCORES else 0
     for i in range(learner.preprocessing.statistics.shape[0]):
         for c in range(first, learner.preprocessing.statistics.shape[1]):

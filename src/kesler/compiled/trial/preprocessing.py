@@ -10,6 +10,7 @@ import numpy as np
 from kesler.codes import Method
 from kesler.compiled.jit.decorators import always_inlined, inlined
 from kesler.compiled.jit.simd import largest, squared_length_from
+from kesler.compiled.trial.relevance import add_value, has_relevance, weigh_if_due
 from kesler.compiled.trial.variants import preprocess_ranges
 
 NONE = int(Method.NONE)
@@ -180,8 +181,15 @@ def remember(learner, indices, values, codes, levels, weight):
     elif learner.preprocessing.method == RANGES:
         for j in range(first, values.shape[0]):
             f = indices[j]
-            extremes = with_extremes(learner, f, within_bounds(learner, f, values[j]))
+            value = within_bounds(learner, f, values[j])
+            extremes = with_extremes(learner, f, value)
             running[f, ORIGIN], running[f, LOWEST], running[f, HIGHEST] = extremes
+            if has_relevance(learner.relevance):
+                tell_of_classes(learner, f, value - extremes[0], codes, levels, weight)
+        if has_relevance(learner.relevance):
+            count_classes(learner, codes, levels, weight)
+            row = learner.decay.row.weight
+            weigh_if_due(learner.relevance, learner.counts.n_trials, row)
     elif running.shape[1] != 0:
         for j in range(first, values.shape[0]):
             if values[j] != 0:
@@ -191,6 +199,23 @@ def remember(learner, indices, values, codes, levels, weight):
                 if levels[i] == 0 and learner.statistics.amounts[codes[i]] > 0:
                     gain(learner, indices, values, codes[i], n_best(levels), weight)
     learner.preprocessing.seen.n_rows = n_before + weight
+
+
+@inlined
+def tell_of_classes(learner, feature, value, codes, levels, weight):
+    """Add a value to the sums of the classes of a row, which have equal shares of it."""
+    share = weight / n_best(levels)
+    for i in range(codes.shape[0]):
+        if levels[i] == 0:
+            add_value(learner.relevance, feature, value, codes[i], share)
+
+
+@inlined
+def count_classes(learner, codes, levels, weight):
+    """Add the weight of a row to the amounts of its classes, in equal shares."""
+    for i in range(codes.shape[0]):
+        if levels[i] == 0:
+            learner.relevance.amounts[codes[i]] += weight / n_best(levels)
 
 
 @inlined

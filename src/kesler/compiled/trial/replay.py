@@ -23,11 +23,12 @@ def slot_for(n_rows, size, least_chance, share):
     return np.int64(share * size / min(1.0, chance))
 
 
-@kernel(INT(INT, INT, INT, INT, types.float64, INTS, INTS, BOOLS))
-def arrange(n_new, n_before, n_drawn, seed, least_chance, places, order, again):
+@kernel(INT(INT, INT, INT, INT, INT, types.float64, INTS, INTS, BOOLS))
+def arrange(n_new, n_before, n_drawn, until, seed, least_chance, places, order, again):
     """Write the order of trials; return their number.
 
     After each new row, n_drawn rows of the reservoir are learnt again; then the row is added to it.
+    Neither is done after the first `until` rows.
 
     n_before : number of rows offered to the reservoir before; seed : below 2^63; least_chance :
     the minimum probability that a row is kept; places : (size,), set to what each slot holds after
@@ -42,6 +43,8 @@ def arrange(n_new, n_before, n_drawn, seed, least_chance, places, order, again):
         first = n_rows * (1 + n_drawn)  # of the random numbers of this row
         order[n], again[n] = i, False
         n += 1
+        if n_rows >= until:
+            continue
         n_kept = min(n_rows, size)
         for j in range(n_drawn if n_kept else 0):
             slot = np.int64(random_share(first + 1 + j, start) * n_kept)
