@@ -838,9 +838,8 @@ or sparse row
     def _prepared(self, *, dense: bool) -> AnyLearner:
         """Return the learner; make it for the kind of the first rows if there is none."""
         if self._learner is None:
-            given, state = self.get_params(deep=False), self._input.columns.state
-            inputs = None if state is None else state.inputs
-            learner = self._maker.learner(given, dense=dense, inputs=inputs)
+            given, beside = self.get_params(deep=False), self._input.columns.inputs_beside
+            learner = self._maker.learner(given, dense=dense, inputs=beside)
             learner.uncertainty = self._maker.uncertainty(given, learner, dense=dense)
             learner.ranks, learner.is_ordered = self._maker.ranks(given), self._is_ordered
             self._learner = learner

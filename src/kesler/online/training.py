@@ -222,29 +222,43 @@ def table_blocks(
         return
     by_name = entries is not None
     kept, state = (*state.kept, batch), replace(state, by_name=by_name)
-    settings = model.get_params(deep=False)
-    dense_only = by_name and not model._maker.takes_sparse_rows(settings)
-    schema, inputs_beside = state.inferred(
-        batch, given, dense_only=dense_only, with_inputs=model._maker.reads_inputs(settings)
-    )
-    if by_name and not len(schema):
+    reads = model._maker.forms(model.get_params(deep=False))
+    schema, found = state.inferred(batch, given, reads)
+    if by_name and not (reads.gaps or reads.features):
+        _require_listed(kept)
+    elif by_name and not len(schema):
         inputs.require_entries(entries, takes_missing=False)
-    if (schema, inputs_beside) != (state.schema, state.inputs):
-        _begin_again(model, state, schema, inputs_beside)
+    if (schema, found) != (state.schema, state.inputs):
+        _begin_again(model, state, schema, found)
     else:
-        columns.state = state.begun(schema, inputs_beside, again=False)
+        columns.state = state.begun(schema, found, again=False)
     # Before they are learnt: an interrupt keeps the rows learnt by then, and the schema.
     columns.state = columns.known.with_kept(kept)
     yield from _blocks_of(model, batch)
 
 
+def _require_listed(batches: Sequence[Batch]) -> None:
+    """Raise if a row of the last batch, or one before, lacks a number that others have."""
+    names = list(dict.fromkeys(name for batch in batches for name in batch.table.columns))
+    for batch in reversed(batches):
+        for row, entry in enumerate(batch.entries or ()):
+            lacking = [name for name in names if name not in entry]
+            if lacking:
+                which = f"row {row}" if batch is batches[-1] else "an earlier row"
+                raise KeslerError(
+                    f"{which} has no number named {lacking[0]!r}, as others do, and this learner "
+                    "takes no missing values: name the same numbers in each row, or choose "
+                    'preprocessing="z-scores" or the default learner'
+                )
+
+
 def _begin_again(
-    model: Model, state: TableState, schema: Schema, inputs_beside: Inputs | None = None
+    model: Model, state: TableState, schema: Schema, found: Inputs | None = None
 ) -> None:
     """Learn the first rows again, with another schema or other inputs."""
     model._learner = None
     model._input.begin_again()
-    model._input.columns.state = state.begun(schema, inputs_beside, again=True)
+    model._input.columns.state = state.begun(schema, found, again=True)
     for earlier in state.kept or ():
         for block in _blocks_of(model, earlier):
             model._learn(*block)
@@ -259,7 +273,7 @@ def _open_blocks(model: Model, X: Any, targets: Targets, weights: Weights) -> It
 
     columns = model._input.columns
     entries = [X] if isinstance(X, Mapping) else X
-    inputs.require_entries(entries, takes_missing=True)
+    inputs.require_entries(entries, takes_missing=model._input.takes_missing(model))
     if weights is not None and not weights.all():
         counted = np.flatnonzero(weights)
         entries, weights = [entries[i] for i in counted.tolist()], weights[counted]
@@ -294,10 +308,11 @@ def _named_blocks(
 def _measured_blocks(
     model: Model, array: npt.NDArray[np.float32], targets: Targets, weights: Weights
 ) -> Iterator[Block]:
-    """Yield blocks of rows of numbers, whose features are the columns."""
+    """Yield blocks of rows of numbers, whose features are the inputs of a table."""
     reader = model._input
     model._prepared(dense=True)
-    reader.names = reader.names or Vocabulary.of(reader.columns.known.schema.measurements)
+    reader.names = reader.names or Vocabulary.of(reader.columns.known.inputs.names)
+    reader.width = array.shape[1]  # of rows that are read before these are learnt
     start = 0
     for rows in inputs.blocks(array):
         part = slice(start, start := start + len(rows))
@@ -307,7 +322,6 @@ def _measured_blocks(
 def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
     """Yield blocks of rows with the schema so far, extended by the new columns of a batch."""
     from kesler.data.schema import features, values
-    from kesler.data.schema.measurements import Inputs
 
     reader = model._input
     columns, state = reader.columns, reader.columns.known
@@ -316,15 +330,15 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
             columns.close()
         yield from _named_blocks(model, batch.words, batch.targets, batch.weights)
         return
-    names = columns.measured(reader.takes_missing(model))
-    if names:
-        columns.warn_of_new(state.schema, batch.table.columns)
+    alone = columns.inputs_alone
+    if alone is not None:
+        columns.warn_of_new(state.schema, batch.table.with_cells)
         table = batch.table.of_columns(set(state.schema.names))
         cells, schema = values.parse(
             table, state.schema, given_columns(model), on_mismatch(model), learn=True
         )
         columns.state = replace(state, schema=schema)
-        array = Inputs.of_numbers(names).array(cells, len(batch))
+        array = alone.array(cells, len(batch))
         yield from _measured_blocks(model, array, batch.targets, batch.weights)
         return
     model._prepared(dense=False)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,10 @@ LISTED = 0.75
 MOST_CATEGORIES = 512
 """The most inputs of categories of a table; the cost of a row grows with their number."""
 
+MOST_OF_COLUMN = 25
+"""The most categories of a column in the first 50 rows where rows have no features beside inputs:
+columns of more have many that come later, of which inputs say nothing."""
+
 OF_COLUMN = {"number": 1.0, "date": 1.0, "category": 0.5}
 """The weight of a column of each kind in distances between rows, as the root of its part. That of
 categories was chosen on tables of which half have few that matter."""
@@ -30,6 +34,21 @@ N_OF_DATE, MICROSECONDS_OF_DAY = 7, 86_400e6
 
 MOST_NAMES = 1024
 """The most names of measurements; the first rows of more names are not kept."""
+
+
+class Forms(NamedTuple):
+    """The forms of rows that a learner reads.
+
+    Parameters
+    ----------
+    features : whether rows that list only non-zeros, such as the features of a table.
+    gaps : whether arrays in which values are missing.
+    both : whether some of its members read features, and others arrays.
+    """
+
+    features: bool
+    gaps: bool
+    both: bool
 
 
 def are_measurements(columns: Mapping[str, Sequence[Cell]]) -> bool:
@@ -77,10 +96,11 @@ def schema_of_numbers(columns: Mapping[str, Sequence[Cell]], *, dense_only: bool
     Parameters
     ----------
     columns : the cells of each name; None where a row does not list it.
-    dense_only : whether the learner takes only rows that list every feature; a single row is one.
+    dense_only : whether the learner takes only rows that list every feature. Rows that all list
+        the same names are such, whatever their numbers.
     """
-    n_rows = max(map(len, columns.values()), default=0)
-    if len(columns) > MOST_NAMES or not ((dense_only and n_rows == 1) or are_measurements(columns)):
+    lists_all = dense_only and not any(None in cells for cells in columns.values())
+    if len(columns) > MOST_NAMES or not (lists_all or are_measurements(columns)):
         return Schema()
     return Schema(
         tuple(Column(name, "number", {}, "the same numbers in most rows") for name in columns)
@@ -99,6 +119,9 @@ class Inputs:
     ----------
     columns : tuple of (name, kind, categories)
         The columns, with the categories of the first rows; () of other kinds.
+    beside : bool, default False
+        Whether they are read by some members of an ensemble, beside the features that others read;
+        False if they are all that is read of a row.
 
     Examples
     --------
@@ -111,6 +134,7 @@ class Inputs:
     """
 
     columns: tuple[tuple[str, str, tuple[str, ...]], ...]
+    beside: bool = False
 
     @staticmethod
     def of_numbers(names: Iterable[str]) -> Inputs:
@@ -119,6 +143,24 @@ class Inputs:
 
     def __len__(self) -> int:
         return sum(width_of(kind, categories) for _, kind, categories in self.columns)
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether each column is an input."""
+        return all(kind == "number" for _, kind, _ in self.columns)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the inputs: those of columns of numbers, if there are no others.
+
+        Examples
+        --------
+        >>> Inputs((("size", "number", ()), ("colour", "category", ("red", "blue")))).names
+        ['size', 'colour=red', 'colour=blue']
+        """
+        if self.are_numbers:
+            return [name for name, *_ in self.columns]
+        return [each for column in self.columns for each in _names_of(*column)]
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -142,11 +184,11 @@ class Inputs:
         return [[name, kind, list(categories)] for name, kind, categories in self.columns]
 
     @staticmethod
-    def from_json(stored: Any) -> Inputs:
+    def from_json(stored: Any, *, beside: bool) -> Inputs:
         """Return the inputs that `to_json` described; raise ValueError if they are none."""
         columns = tuple((name, kind, tuple(each)) for name, kind, each in stored)
         texts = [text for name, kind, each in columns for text in (name, kind, *each)]
-        found = Inputs(columns)
+        found = Inputs(columns, beside)
         if not (
             {*map(type, texts)} == {str}
             and all(kind in OF_COLUMN for _, kind, _ in columns)
@@ -163,15 +205,42 @@ def width_of(kind: str, categories: Sequence[str]) -> int:
     return {"number": 1, "date": N_OF_DATE}.get(kind, len(categories))
 
 
-def inputs_of(schema: Schema, first: Mapping[str, Sequence[Cell]]) -> Inputs | None:
-    """Return the inputs of a table beside its other features, from its first rows.
+def inputs_of(schema: Schema, first: Mapping[str, Sequence[Cell]], reads: Forms) -> Inputs | None:
+    """Return the inputs of a table, from its first rows; None if only its features are learnt.
 
-    None if all columns are numbers, which are inputs by themselves, or some have texts, lists or
-    sequences, which say more than all others. Columns of categories beyond `MOST_CATEGORIES` have
-    none: they are features alone.
+    Columns of texts, lists or sequences say more than all inputs, and a table with one has none.
+
+    Parameters
+    ----------
+    schema, first : the columns, and their cells in the first rows.
+    reads : the forms of rows that the learner reads. If some members read features and others
+        arrays, inputs are beside features, unless all columns are numbers; columns of categories
+        beyond `MOST_CATEGORIES` have none. Inputs are in place of features if it reads arrays with
+        missing values and they hold all that is known of the columns.
     """
-    if schema.measurements or schema.has_texts:
+    if schema.measurements:
+        return Inputs.of_numbers(schema.measurements) if reads.gaps else None
+    if schema.has_texts or not (reads.gaps or reads.both):
         return None
+    inputs = Inputs(_columns_of(schema, first), reads.both)
+    return inputs if len(inputs) and (reads.both or _hold_all(inputs, schema)) else None
+
+
+def _hold_all(inputs: Inputs, schema: Schema) -> bool:
+    """Return whether inputs are of all columns, of which at most half have a few categories.
+
+    Of more, pairs of categories say more than numbers, and only features have these.
+    """
+    categories = [each for _, kind, each in inputs.columns if kind == "category"]
+    are_few = all(len(each) <= MOST_OF_COLUMN for each in categories)
+    n_columns = len(inputs.columns)
+    return n_columns == len(schema.learnt) and are_few and 2 * len(categories) <= n_columns
+
+
+def _columns_of(
+    schema: Schema, first: Mapping[str, Sequence[Cell]]
+) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """Return the columns that have inputs, with their categories."""
     columns, n_categories = [], 0
     for column in (each for each in schema.learnt if each.kind in OF_COLUMN):
         is_category = column.kind == "category"
@@ -179,8 +248,19 @@ def inputs_of(schema: Schema, first: Mapping[str, Sequence[Cell]]) -> Inputs | N
         if n_categories + len(categories) <= MOST_CATEGORIES:
             n_categories += len(categories)
             columns.append((column.name, column.kind, categories))
-    inputs = Inputs(tuple(columns))
-    return inputs if len(inputs) else None
+    return tuple(columns)
+
+
+def _names_of(name: str, kind: str, categories: Sequence[str]) -> list[str]:
+    """Return the names of the inputs of a column."""
+    from kesler.data.schema.features import CYCLES, escaped
+
+    name = escaped(name)
+    if kind == "number":
+        return [name]
+    if kind == "category":
+        return [f"{name}={category}" for category in categories]
+    return [name, *(f"{name}.{cycle}" for cycle in CYCLES)]
 
 
 def _categories(cells: Sequence[Cell]) -> tuple[str, ...]:
