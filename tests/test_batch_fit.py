@@ -330,3 +330,61 @@ def test_what_scikit_learn_asks_of_estimators():
         "check_sample_weight_equivalence_on_sparse_data",
     }
     assert "check_class_weight_classifiers" in {each["check_name"] for each in results}
+
+
+# ---- tables and texts that come again ------------------------------------------------------------
+
+
+def in_table(n, *, of):
+    """Return rows of a table with cells that do not fit, and their labels."""
+    rng = default_rng(2)
+    rows = [
+        {
+            "size": float(rng.normal()),
+            "note": NOTES[rng.integers(3)],
+            "colour": "red blue".split()[i % 2],
+        }
+        for i in range(n)
+    ]
+    kept = [{name: cell for name, cell in row.items() if name in of} for row in rows]
+    if n > 55:
+        kept[55]["size"] = "none at all"
+    return kept, [int(row["size"] > 0) if type(row["size"]) is float else 0 for row in rows]
+
+
+NOTES = ["cash now for all of you today", "lunch with the team at noon", "no cash and no lunch"]
+TABLES = {
+    "numbers": ("size",),
+    "categories": ("size", "colour"),
+    "texts": ("size", "note"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::kesler.errors.MismatchWarning")
+@pytest.mark.parametrize("n", [30, 90])
+@pytest.mark.parametrize("of", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("update", ["auto", "softmax", "pa1"])
+def test_further_passes_leave_what_is_known_of_a_table(update, of, n):
+    rows, y = in_table(n, of=of)
+    given = {
+        "update": update,
+        "shuffle": False,
+        "columns": {"note": "text"} if "note" in of else {},
+    }
+    once_learnt, model = (OnlineClassifier(**given, epochs=k).fit(rows, y) for k in (1, 3))
+    first, after = (each._input.columns.known for each in (once_learnt, model))
+    assert after.to_json() == first.to_json()
+    assert [column.n_cells for column in model.schema_] == [n] * len(of)
+    before, found = held(once_learnt), held(model)
+    assert any(
+        not np.array_equal(before[name], found[name]) for name in before if "weights" in name
+    )
+
+
+def test_further_passes_leave_the_lengths_of_texts_and_the_first_dictionaries():
+    texts = [f"a text of {i} and of other words" for i in range(20)]
+    first, model = (OnlineClassifier(shuffle=False, epochs=k).fit(texts, Y[:20]) for k in (1, 3))
+    assert model._input.texts == first._input.texts
+    words = [{"cash": 1, f"w{i % 3}": 1} for i in range(20)]
+    first, model = (OnlineClassifier(shuffle=False, epochs=k).fit(words, Y[:20]) for k in (1, 3))
+    assert model._input.columns.known.to_json() == first._input.columns.known.to_json()

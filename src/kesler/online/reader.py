@@ -234,13 +234,13 @@ class Reader:
             return replace(rows, of_words=True)
         names, known = self._vocabulary(model), self.earlier_texts(model)
         event = Event() if model._learner is None else model._learner.event
-        pieces, to_count = [], list[int]()
+        pieces, to_count, counts = [], list[int](), learn and not learns_again(model)
         for i, text in enumerate(texts):
             pieces.append(_entries_of(text, known, event, names, learn=learn))
-            if learn and known is not None and (weights is None or weights[i]):
+            if counts and known is not None and (weights is None or weights[i]):
                 known = known.and_text(len(text))
                 to_count.append(len(text))
-        if learn:
+        if counts:
             self._to_count, self._n_counted = to_count, n_learnt(model)
         indices, values = map(np.concatenate, zip(*pieces, strict=True))
         return Rows(
@@ -348,6 +348,11 @@ class Reader:
 def n_learnt(model: Model) -> int:
     """Return the number of rows that an estimator has learnt from."""
     return 0 if model._learner is None else int(model._learner.n_trials)
+
+
+def learns_again(model: Model) -> bool:
+    """Return whether rows come again, of which what is known of all rows is not to change."""
+    return model._learner is not None and not model._learner.observes
 
 
 def _entries_of(
@@ -509,7 +514,8 @@ class ColumnReader:
                 return False
             takes_features = model._maker.takes_sparse_rows(model.get_params(deep=False))
             return reader.takes_missing(model) or not takes_features
-        return state.by_name and state.kept is not None and _are_entries(X)
+        is_kept = state.by_name and state.kept is not None and not learns_again(model)
+        return is_kept and _are_entries(X)
 
     def _are_no_table(self, X: Any) -> bool:
         """Return whether X are rows of numbers, or texts that are learnt along with words."""

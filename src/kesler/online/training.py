@@ -25,7 +25,7 @@ from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import NO_TRACES
 from kesler.online.answers import Scores
 from kesler.online.contract import exclusive_trials
-from kesler.online.reader import given_columns, on_mismatch, texts_of
+from kesler.online.reader import given_columns, learns_again, on_mismatch, texts_of
 
 if TYPE_CHECKING:
     from kesler.data.schema.measurements import Inputs
@@ -67,7 +67,8 @@ def blocks(
     n_rows = inputs.count_rows(data) if named else len(data)
     targets, weights = validated_targets(model, n_rows, y, sample_weight, classes)
     inputs.require_rated(n_rows, ratings)
-    reader.columns.close()
+    if not learns_again(model):
+        reader.columns.close()
     if (named or texts) and ratings is None and is_limited(model):
         yield from _limited_blocks(model, X, targets, weights, classes)
         return
@@ -217,7 +218,7 @@ def table_blocks(
     rows = usable(table, given, on_mismatch(model))
     batch = Batch(rows, targets, weights, entries).counted()
     state = columns.state or TableState(named=table.named)
-    if state.kept is None:
+    if state.kept is None or learns_again(model):
         yield from _blocks_of(model, batch)
         return
     by_name = entries is not None
@@ -323,8 +324,9 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
     """Yield blocks of rows with the schema so far, extended by the new columns of a batch."""
     from kesler.data.schema import features, values
 
-    reader = model._input
+    reader, is_new = model._input, not learns_again(model)
     columns, state = reader.columns, reader.columns.known
+    read = given_columns(model), on_mismatch(model)
     if state.are_words:
         if state.kept is None:
             columns.close()
@@ -334,18 +336,14 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
     if alone is not None:
         columns.warn_of_new(state.schema, batch.table.with_cells)
         table = batch.table.of_columns(set(state.schema.names))
-        cells, schema = values.parse(
-            table, state.schema, given_columns(model), on_mismatch(model), learn=True
-        )
+        cells, schema = values.parse(table, state.schema, *read, learn=is_new, count=is_new)
         columns.state = replace(state, schema=schema)
         array = alone.array(cells, len(batch))
         yield from _measured_blocks(model, array, batch.targets, batch.weights)
         return
     model._prepared(dense=False)
     moments, decay = state.moments, _decay(model.half_life)
-    cells, schema = values.parse(
-        batch.table, state.schema, given_columns(model), on_mismatch(model), learn=True
-    )
+    cells, schema = values.parse(batch.table, state.schema, *read, learn=is_new, count=is_new)
     for start in range(0, len(batch), BLOCK_ROWS):
         part = slice(start, min(len(batch), start + BLOCK_ROWS))
         weights = None if batch.weights is None else batch.weights[part]
@@ -356,7 +354,7 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
             schema,
             moments,
             weights,
-            learn=True,
+            learn=is_new,
             decay=decay,
         )
         columns.state = replace(state, schema=schema, moments=moments)
