@@ -138,7 +138,7 @@ def test_3_a_table_equals_lists(estimator):
     X, y = some(estimator, 5)
     y[0] = [3, 1, 0, 2, 5, 4][: 6 if estimator == "rankings" else 3]
     table, names = table_of(estimator, y, 6), [*"abcdef"]
-    plain = OF_TABLES[estimator]().fit(X, table)
+    plain = OF_TABLES[estimator]().partial_fit(X, table)
     forms = {
         "integers": (table.astype(int), None),
         "sparse": (sparse.csr_array(table), None),
@@ -164,7 +164,7 @@ def test_3_columns_may_come_in_any_order():
     table = table_of("sets", y, 6)
     model = OnlineMultilabelClassifier().partial_fit(X, table, classes=[*"fedcba"])
     back = model.predict(X)[:, ::-1]
-    plain = OnlineMultilabelClassifier().fit(X, table)
+    plain = OnlineMultilabelClassifier().partial_fit(X, table)
     np.testing.assert_array_equal(back, plain.predict(X))
     other = copy.deepcopy(model).partial_fit(X, table[:, ::-1], classes=[*"abcdef"])
     assert_same(model.partial_fit(X, table, classes=[*"fedcba"]), other, X)

@@ -23,6 +23,9 @@ from kesler import (
     KeslerError,
     LinearMax,
     OnlineClassifier,
+    OnlineLabelRanker,
+    OnlineMultilabelClassifier,
+    OnlineOrdinalClassifier,
     Ratings,
 )
 from kesler.hypotheses import Shared
@@ -330,3 +333,114 @@ def test_what_scikit_learn_asks_of_estimators():
         "check_sample_weight_equivalence_on_sparse_data",
     }
     assert "check_class_weight_classifiers" in {each["check_name"] for each in results}
+
+
+# ---- tables and texts that come again ------------------------------------------------------------
+
+
+def in_table(n, *, of):
+    """Return rows of a table with cells that do not fit, and their labels."""
+    rng = default_rng(2)
+    rows = [
+        {
+            "size": float(rng.normal()),
+            "note": NOTES[rng.integers(3)],
+            "colour": "red blue".split()[i % 2],
+        }
+        for i in range(n)
+    ]
+    kept = [{name: cell for name, cell in row.items() if name in of} for row in rows]
+    if n > 55:
+        kept[55]["size"] = "none at all"
+    return kept, [int(row["size"] > 0) if type(row["size"]) is float else 0 for row in rows]
+
+
+NOTES = ["cash now for all of you today", "lunch with the team at noon", "no cash and no lunch"]
+TABLES = {
+    "numbers": ("size",),
+    "categories": ("size", "colour"),
+    "texts": ("size", "note"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::kesler.errors.MismatchWarning")
+@pytest.mark.parametrize("n", [30, 90])
+@pytest.mark.parametrize("of", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("update", ["auto", "softmax", "pa1"])
+def test_further_passes_leave_what_is_known_of_a_table(update, of, n):
+    rows, y = in_table(n, of=of)
+    given = {
+        "update": update,
+        "shuffle": False,
+        "columns": {"note": "text"} if "note" in of else {},
+    }
+    once_learnt, model = (OnlineClassifier(**given, epochs=k).fit(rows, y) for k in (1, 3))
+    first, after = (each._input.columns.known for each in (once_learnt, model))
+    assert after.to_json() == first.to_json()
+    assert [column.n_cells for column in model.schema_] == [n] * len(of)
+    before, found = held(once_learnt), held(model)
+    assert any(
+        not np.array_equal(before[name], found[name]) for name in before if "weights" in name
+    )
+
+
+def test_further_passes_leave_the_lengths_of_texts_and_the_first_dictionaries():
+    texts = [f"a text of {i} and of other words" for i in range(20)]
+    first, model = (OnlineClassifier(shuffle=False, epochs=k).fit(texts, Y[:20]) for k in (1, 3))
+    assert model._input.texts == first._input.texts
+    words = [{"cash": 1, f"w{i % 3}": 1} for i in range(20)]
+    first, model = (OnlineClassifier(shuffle=False, epochs=k).fit(words, Y[:20]) for k in (1, 3))
+    assert model._input.columns.known.to_json() == first._input.columns.known.to_json()
+
+
+# ---- ranks, label sets and rankings --------------------------------------------------------------
+
+SETS = [[label, 9] if i % 3 else [label] for i, label in enumerate(Y.tolist())]
+RANKINGS = [
+    [label, *(each for each in np.unique(Y).tolist() if each != label)] for label in Y.tolist()
+]
+OTHERS = {
+    "ranks": (OnlineOrdinalClassifier, Y.tolist()),
+    "sets": (OnlineMultilabelClassifier, SETS),
+    "rankings": (OnlineLabelRanker, RANKINGS),
+}
+
+
+@pytest.mark.parametrize("settings", [{}, {"update": "pa1", "shuffle": True}], ids=str)
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize(("make", "targets"), OTHERS.values(), ids=OTHERS)
+def test_rows_of_other_targets_are_learnt_in_the_order_of_the_seed(make, targets, kind, settings):
+    rows, taken = ROWS[kind]
+    order = default_rng(3).permutation(len(Y))
+    y = [targets[i] for i in order]
+    model = make(**settings, random_state=3).fit(rows, targets)
+    by_hand = make(**settings).partial_fit(taken(order), y)
+    np.testing.assert_array_equal(model.decision_function(rows), by_hand.decision_function(rows))
+    assert model.resolved_.shuffle is True
+    kept = make(**settings | {"shuffle": False}).fit(rows, targets)
+    assert_same_bits(kept, make(**settings).partial_fit(rows, targets))
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_weights_of_ranks_are_sample_weights(method):
+    of_rows = [WEIGHTS.get(label, 1.0) for label in Y.tolist()]
+    model = getattr(OnlineOrdinalClassifier(class_weight=WEIGHTS), method)(X, Y)
+    assert_same_bits(model, getattr(OnlineOrdinalClassifier(), method)(X, Y, sample_weight=of_rows))
+
+
+def test_weights_of_ranks_may_be_balanced_in_fit_alone():
+    balanced = OnlineOrdinalClassifier(class_weight="balanced")
+    classes = np.unique(Y)
+    weights = compute_class_weight("balanced", classes=classes, y=Y)
+    given = dict(zip(classes.tolist(), weights.tolist(), strict=True))
+    assert_same_bits(balanced.fit(X, Y), OnlineOrdinalClassifier(class_weight=given).fit(X, Y))
+    with pytest.raises(KeslerError, match="which only `fit` knows"):
+        balanced.partial_fit(X, Y)
+
+
+def test_rows_sorted_by_rank_or_label_need_no_shuffling():
+    rows, y = load_iris(return_X_y=True)
+    ranks = OnlineOrdinalClassifier().fit(rows, y)
+    assert np.abs(ranks.predict(rows) - y).mean() < 0.05
+    sets = OnlineMultilabelClassifier().fit(rows, [[label] for label in y.tolist()])
+    assert (sets.decision_function(rows).argmax(axis=1) == y).mean() > 0.9

@@ -509,8 +509,11 @@ def test_a_kernel_of_vectors_takes_no_sparse_rows():
     model = OnlineClassifier("multi", update="pa1", kernel=homemade.overlap)
     with pytest.raises(KeslerError, match=r"whole vectors.*products"):
         model.fit(sparse.csr_array(np.eye(3)), [0, 1, 2])
+    other = OnlineClassifier(Shared(Difference()), update="pa1", kernel="rbf")
     with pytest.raises(KeslerError, match="not zero at zero"):
-        OnlineClassifier(Shared(Difference()), update="pa1", kernel="rbf").learn_one({"a": 1.0}, 0)
+        other.partial_fit(sparse.csr_array(np.eye(3)), [0, 1, 2])
+    with pytest.raises(KeslerError, match="row 1 has no number named 'b'"):
+        other.partial_fit([{"a": 1.0, "b": 2.0}, {"a": 1.0}], [0, 1])
 
 
 def test_a_kernel_that_cannot_be_compiled_is_refused():

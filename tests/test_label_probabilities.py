@@ -133,7 +133,7 @@ def test_rare_labels_are_predicted_for_their_f1(decision):
 @every_model
 def test_probabilities_are_the_same_in_any_split_and_from_a_file(chosen, tmp_path):
     X, y = sets_of(7)
-    whole = OnlineMultilabelClassifier(**chosen).fit(X, y)
+    whole = OnlineMultilabelClassifier(**chosen).partial_fit(X, y)
     pieces = OnlineMultilabelClassifier(**chosen).partial_fit(X[:30], y[:30])
     pieces.save(tmp_path / "model")
     pieces = load(tmp_path / "model").partial_fit(X[30:50], y[30:50])
@@ -171,7 +171,7 @@ def test_predicting_probabilities_changes_nothing():
 
 def test_renaming_labels_changes_names_only():
     X, y = sets_of(10)
-    plain = OnlineMultilabelClassifier().fit(X, y)
+    plain = OnlineMultilabelClassifier().partial_fit(X, y)
     named = OnlineMultilabelClassifier().partial_fit(X, y, classes=[*"zyxwv"])
     assert named.classes_.tolist() == [*"vwxyz"]
     assert named.predict_proba(X)[:, ::-1].tolist() == plain.predict_proba(X).tolist()

@@ -326,3 +326,60 @@ def test_a_learner_that_takes_no_missing_values_refuses_the_line_with_one(tmp_pa
         "--preprocessing", "none", "--model", tmp_path / "m",
     )  # fmt: skip
     assert found.code == 2 and "rows.csv, line 82: 'a' is missing, and this" in found.err
+
+
+# ---- learners that take no missing values --------------------------------------------------------
+
+MEMBERS = {
+    "a rule": {"hypotheses": "multi", "update": "pa1"},
+    "a kernel": {"kernel": "rbf"},
+    "z-scores": {"update": "arow", "preprocessing": "z-scores"},
+}
+OF_ARRAYS = {"update": "softmax", "preprocessing": "z-scores"}
+
+
+@pytest.mark.parametrize("how", ["fit", "partial_fit", "learn_one"])
+@pytest.mark.parametrize("member", MEMBERS.values(), ids=MEMBERS)
+def test_members_that_read_arrays_alone_learn_dictionaries_as_arrays(member, how):
+    X, y = shuffled(load_iris)
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(4)])
+
+    def learnt(rows: Any) -> OnlineClassifier:
+        members = [OnlineClassifier(**each) for each in (member, OF_ARRAYS)]
+        model = OnlineClassifier(update=members)
+        if how != "learn_one":
+            return getattr(model, how)(rows, y)  # type: ignore[no-any-return]
+        for row, label in zip(rows, y, strict=True):
+            model.learn_one(row, label)
+        return model
+
+    expected = learnt(X).predict_proba(X)
+    forms: list[Any] = [named(X)] if how == "learn_one" else [named(X), frame]
+    for rows in forms:
+        model = learnt(rows)
+        assert_array_equal(model.predict_proba(rows), expected)
+        assert model.predict_one(named(X)[3]) == model.predict(rows)[3]
+
+
+@pytest.mark.parametrize("gap", ["absent", "nan", "later name"])
+@pytest.mark.parametrize("n", [20, 60])
+def test_members_that_take_no_missing_values_refuse_gaps_in_dictionaries(n, gap):
+    X, y = shuffled(load_iris)
+    rows = named(X)
+    members = [OnlineClassifier("multi", update="pa1"), OnlineClassifier(**OF_ARRAYS)]
+    model = OnlineClassifier(update=members).partial_fit(rows[:n], y[:n])
+    expected = model.predict_proba(rows)
+    row = dict(rows[n])
+    if gap == "absent":
+        del row["f2"]
+    else:
+        row |= {"f2": math.nan} if gap == "nan" else {"f9": 1.0}
+    if gap == "later name" and n > 50:
+        with pytest.warns(MismatchWarning, match="'f9' is in none"):
+            model.learn_one(row, y[n])
+        return
+    with pytest.raises(KeslerError, match=r"no missing values|is NaN"):
+        model.partial_fit([row], y[n : n + 1])
+    assert_array_equal(model.predict_proba(rows), expected)
+    assert_array_equal(model.partial_fit(rows[n:], y[n:]).predict_proba(X), OnlineClassifier(
+        update=members).partial_fit(X, y).predict_proba(X))  # fmt: skip

@@ -57,7 +57,7 @@ def named(X: Any) -> list[dict[str, float]]:
     [
         partial(OnlineClassifier, shuffle=False),
         partial(OnlineClassifier, update="pa1"),
-        OnlineOrdinalClassifier,
+        partial(OnlineOrdinalClassifier, shuffle=False),
     ],
 )
 def test_rows_sorted_by_class_are_warned_of(make):

@@ -406,7 +406,7 @@ def test_many_ranks_grow_the_capacity():
     model = OnlineOrdinalClassifier("single")
     for start in range(0, 600, 7):
         model.partial_fit(X[start : start + 7], y[start : start + 7])
-    assert_same(model, OnlineOrdinalClassifier("single").fit(X, y), X)
+    assert_same(model, OnlineOrdinalClassifier("single").partial_fit(X, y), X)
     assert model.classes_.tolist() == list(range(60)) and model.thresholds_.shape == (59,)
 
 

@@ -9,9 +9,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kesler import Ensemble, KeslerError, OnlineClassifier, load
+from kesler import (
+    Ensemble,
+    KeslerError,
+    OnlineClassifier,
+    OnlineLabelRanker,
+    OnlineMultilabelClassifier,
+    OnlineOrdinalClassifier,
+    load,
+    progressive_validate,
+)
 from kesler.data import model_file
 from kesler.data.schema.inference import N_ROWS
+from kesler.errors import MismatchWarning
 from kesler.preprocessing import RandomFourier
 from streams import assert_same_bits
 
@@ -124,7 +134,7 @@ def test_texts_and_settings_of_one_learner_have_no_inputs():
     texts = [{**row, "note": f"a note of several words about row {i} here"}
              for i, row in enumerate(rows)]  # fmt: skip
     assert OnlineClassifier().fit(texts, labels)._input.columns.known.inputs is None
-    for given in ({"update": "pa1"}, {"hypotheses": "multi"}, {"candidates": 8}):
+    for given in ({"update": "pa1"}, {"candidates": 8}, {"memory_limit": "200 MB"}):
         model = OnlineClassifier(**given).fit(rows, labels)
         assert model._input.columns.known.inputs is None and len(model._learner.members) == 1
 
@@ -157,6 +167,133 @@ def test_files_whose_inputs_do_not_fit_are_refused(tmp_path):
         model_file.save(tmp_path / "altered", arrays, altered)
         with pytest.raises(KeslerError, match="damaged or was changed"):
             load(tmp_path / "altered")
+
+
+# ---- inputs in place of features -----------------------------------------------------------------
+
+TARGETS = {
+    "ranks": (OnlineOrdinalClassifier, lambda label: {"cold": 1, "warm": 2}[label]),
+    "sets": (OnlineMultilabelClassifier, lambda label: [label, "any"]),
+    "rankings": (OnlineLabelRanker, lambda label: [label, *({"cold", "warm"} - {label})]),
+    "one learner": (lambda: OnlineClassifier(update="softmax", preprocessing="z-scores"), str),
+    "members": (lambda: OnlineClassifier(hypotheses="multi"), str),
+}
+each_target = pytest.mark.parametrize(("make", "target_of"), TARGETS.values(), ids=TARGETS)
+
+
+@each_target
+@pytest.mark.parametrize("seed", range(2))
+def test_a_learner_of_measurements_learns_the_inputs_as_an_array(make, target_of, seed):
+    rows, labels = table(seed)
+    y = [*map(target_of, labels)]
+    first = [row["colour"] for row in rows[:N_ROWS] if row["colour"] is not None]
+    expected = by_hand(rows, [*dict.fromkeys(first)])
+    model = make().partial_fit(rows, y)
+    inputs = model._input.columns.inputs_alone
+    array = inputs.array({name: [row[name] for row in rows] for name in KINDS}, len(rows))
+    assert_allclose(array, expected, atol=2e-3)
+    assert_same_bits(model, of_array := make().partial_fit(array, y))
+    assert_array_equal(model.decision_function(rows), of_array.decision_function(array))
+    assert_array_equal(model.predict_one(rows[7]), of_array.predict_one(array[7]))
+
+
+@each_target
+def test_any_split_and_a_file_in_between_are_the_same_in_place_of_features(
+    make, target_of, tmp_path
+):
+    rows, labels = table(5)
+    y = [*map(target_of, labels)]
+    whole, one_by_one, pieces = make().partial_fit(rows, y), make(), make()
+    for row, target in zip(rows, y, strict=True):
+        one_by_one.learn_one(row, target)
+    for start, end in pairwise([0, 1, 7, 49, 50, 90, len(rows)]):
+        pieces.partial_fit(rows[start:end], y[start:end]).save(tmp_path / "m")
+        pieces = load(tmp_path / "m")
+    for other in (one_by_one, pieces):
+        assert_same_bits(whole, other)
+        assert_array_equal(whole.decision_function(rows), other.decision_function(rows))
+
+
+def test_a_random_column_of_categories_leaves_the_learner_of_measurements():
+    rng, n = np.random.default_rng(0), 1000
+    X = rng.normal(size=(n, 6))
+    y = np.digitize(np.abs(X[:, 0]) + 0.1 * rng.normal(size=n), [0.3, 0.8, 1.2])
+    names = [f"n{i}" for i in range(6)]
+    rows = [
+        {**dict(zip(names, x, strict=True)), "coin": ("no", "yes")[rng.integers(2)]}
+        for x in X.tolist()
+    ]
+    sets = [[f"above {i}" for i in range(1, 4) if each >= i] for each in y]
+    for learner, targets, error_of in (
+        (OnlineOrdinalClassifier, y, lambda run: run.mean_absolute_error),
+        (OnlineMultilabelClassifier, sets, lambda run: 1 - run.micro_f1),
+    ):
+        alone, with_coin = (progressive_validate(learner(), r, targets) for r in (X, rows))
+        assert error_of(with_coin) <= 1.10 * error_of(alone)
+
+
+def mixed(n_numbers, n_categories, n_values=3):
+    """Return rows of so many numbers, and categories of so many different values."""
+    rng = np.random.default_rng(0)
+    return [
+        {f"n{j}": float(rng.normal()) for j in range(n_numbers)}
+        | {f"c{j}": f"v{(i + j) % n_values}" for j in range(n_categories)}
+        for i in range(60)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "in_place"),
+    [((3, 1), True), ((3, 3), True), ((2, 3), False), ((0, 2), False),
+     ((3, 1, 25), True), ((3, 1, 26), False), ((3, 0), True)],
+    ids=str,
+)  # fmt: skip
+def test_inputs_take_the_place_of_features_if_few_columns_have_few_categories(shape, in_place):
+    rows, y = mixed(*shape), [1, 2] * 30
+    columns = OnlineOrdinalClassifier().partial_fit(rows, y)._input.columns
+    assert (columns.inputs_alone is not None) == in_place
+    assert columns.inputs_beside is None
+
+
+def test_inputs_in_place_of_features_have_names():
+    rows, labels = table(2, missing=0.0)
+    model = OnlineOrdinalClassifier().partial_fit(rows, labels)
+    colours = [*dict.fromkeys(row["colour"] for row in rows[:N_ROWS])]
+    cycles = [f"when.{c}.{p}" for c in ("day", "week", "year") for p in ("sin", "cos")]
+    names = ["size", *(f"colour={colour}" for colour in colours), "when", *cycles]
+    assert model._input.names.names == names
+    why = model.explain_one(rows[5], n=20)
+    assert {each.feature for each in why.contributions} <= {*names}
+    assert sum(each.score for each in why.summands) == pytest.approx(why.score, abs=1e-5)
+
+
+def test_columns_that_come_later_are_left_out_and_inputs_are_no_columns():
+    rows, labels = table(1, missing=0.0)
+    model = OnlineOrdinalClassifier().partial_fit(rows, labels)
+    with pytest.warns(MismatchWarning, match=r"'weight' is in none of the first 50 rows.*these$"):
+        model.learn_one({**rows[0], "weight": 2.0}, labels[0])
+    listed = dict.fromkeys(model._input.names.names, 1.0)
+    with pytest.warns(MismatchWarning, match="is in none of the first 50 rows"):
+        model.learn_one(listed, labels[0])
+
+
+@pytest.mark.parametrize("rows", [table(6)[0], mixed(3, 0)], ids=["mixed", "numbers"])
+@pytest.mark.parametrize("make", [OnlineClassifier, OnlineOrdinalClassifier])
+def test_files_of_before_are_read_as_they_were(make, rows, tmp_path):
+    y = ["cold", "warm"] * (len(rows) // 2)
+    model = make().partial_fit(rows, y)
+    if model._input.columns.inputs_alone and rows[0].keys() == KINDS.keys():
+        return  # their features were learnt
+    model.save(tmp_path / "m")
+    arrays, metadata = model_file.load(tmp_path / "m")
+    metadata = json.loads(json.dumps(metadata))
+    del metadata["table"]["beside"]
+    if not model._input.columns.inputs_beside:
+        metadata["table"]["inputs"] = None
+    model_file.save(tmp_path / "former", arrays, metadata)
+    former = load(tmp_path / "former")
+    assert former._input.columns.known.inputs == model._input.columns.known.inputs
+    assert_array_equal(former.predict_proba(rows), model.predict_proba(rows))
 
 
 # ---- weights of random features ------------------------------------------------------------------

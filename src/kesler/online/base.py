@@ -842,13 +842,13 @@ or sparse row
     def _prepared(self, *, dense: bool) -> AnyLearner:
         """Return the learner; make it for the kind of the first rows if there is none."""
         if self._learner is None:
-            given, state = self.get_params(deep=False), self._input.columns.state
-            if state is None:
-                self._input.columns.require_texts(self)
-            inputs = None if state is None else state.inputs
-            learner = self._maker.learner(given, dense=dense, inputs=inputs)
+            given, columns = self.get_params(deep=False), self._input.columns
+            if columns.state is None:
+                columns.require_texts(self)
+            beside = columns.inputs_beside
+            learner = self._maker.learner(given, dense=dense, inputs=beside)
             learner.uncertainty = self._maker.uncertainty(
-                given, learner, dense=dense, inputs=inputs
+                given, learner, dense=dense, inputs=beside
             )
             learner.ranks, learner.is_ordered = self._maker.ranks(given), self._is_ordered
             self._learner = learner

@@ -187,8 +187,9 @@ default "auto"
         "reverse_complement": True}``. Kinds that are not given are inferred from the first 50
         rows, and `schema_` reports them. "auto" infers all kinds if the first rows hold anything
         but numbers; mappings of the same numbers in most rows are learnt as an array, by learners
-        that take missing values, and other mappings as words. With None, rows are numbers, and
-        mappings words. With a mapping, which may be empty, rows of numbers are a table as well.
+        that take missing values or need every feature, and other mappings as words. With None, rows
+        are numbers, and mappings words. With a mapping, which may be empty, rows of numbers are a
+        table as well.
     on_mismatch : "missing" or "raise", default "missing"
         The effect of a cell that its column cannot hold: a missing cell, which `schema_` counts and
         the first of which in a column is a `MismatchWarning`; or an error.

@@ -45,7 +45,7 @@ from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
     from kesler.candidates import Candidates
-    from kesler.data.schema.measurements import Inputs
+    from kesler.data.schema.measurements import Forms, Inputs
     from kesler.learner.memory import Memory
     from kesler.learner.ranks import Ranks
     from kesler.trees.tree import Tree
@@ -285,16 +285,17 @@ class Maker:
 
     # ---- members ----------------------------------------------------------------------------
 
-    def reads_inputs(self, given: Settings) -> bool:
-        """Return whether members of an ensemble read the inputs of a table with categories.
-
-        Those do that read only rows that list every feature, beside others that read all rows.
-        """
-        from kesler.data.schema.measurements import Inputs
+    def forms(self, given: Settings) -> Forms:
+        """Return the forms of rows that a learner of these settings reads."""
+        from kesler.data.schema.measurements import Forms, Inputs
 
         members = self.members(given, dense=False, inputs=Inputs.of_numbers(["any"])) or []
-        forms = {m._maker.takes_sparse_rows(m.get_params(deep=False)) for m in members}
-        return len(forms) > 1
+        own = {m._maker.takes_sparse_rows(m.get_params(deep=False)) for m in members}
+        try:
+            gaps = self.learner(given, dense=True).takes_missing
+        except KeslerError:  # of settings for rows that list non-zeros
+            gaps = False
+        return Forms(self.takes_sparse_rows(given), gaps, len(own) > 1)
 
     def members(
         self, given: Settings, *, dense: bool, inputs: Inputs | None = None

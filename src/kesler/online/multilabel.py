@@ -106,7 +106,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
         as much, as the means of the weights that it reads are computed first.
     kernel, sigma, budget, preprocessing, half_life
         As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
-    memory_limit
+    memory_limit, shuffle, random_state
         As in :class:`~kesler.OnlineClassifier`.
     decision : "auto", "f1" or "score", default "auto"
         Which labels are predicted: those whose probability is above half of the micro-averaged F1
@@ -206,6 +206,8 @@ class OnlineMultilabelClassifier(OnlineLearner):
         preprocessing: str | Preprocessing | None = "auto",
         half_life: float | None = None,
         memory_limit: int | str | None = None,
+        shuffle: bool | str = "auto",
+        random_state: int = 0,
         decision: str = "auto",
         C: float | None = None,
         eta: float | None = None,
@@ -220,7 +222,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
 
     @exclusive
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Reset the model, then learn from the rows once, in order.
+        """Reset the model, then learn from the rows once, in a random order as `shuffle` says.
 
         Parameters
         ----------

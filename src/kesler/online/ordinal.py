@@ -102,7 +102,7 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         As in :class:`~kesler.OnlineClassifier`. With a named rule, "auto" and "register".
     preprocessing, half_life
         As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
-    memory_limit
+    memory_limit, shuffle, random_state, class_weight
         As in :class:`~kesler.OnlineClassifier`.
     decision : "auto", "median" or "score", default "auto"
         How a rank is predicted: the median of the probabilities of `predict_proba`, which minimises
@@ -182,6 +182,9 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         preprocessing: str | Preprocessing | None = "auto",
         half_life: float | None = None,
         memory_limit: int | str | None = None,
+        shuffle: bool | str = "auto",
+        random_state: int = 0,
+        class_weight: Mapping[Any, float] | str | None = None,
         decision: str = "auto",
         C: float | None = None,
         eta: float | None = None,

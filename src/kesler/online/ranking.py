@@ -86,7 +86,7 @@ class OnlineLabelRanker(OnlineLearner):
         As in :class:`~kesler.OnlineClassifier`. With a named rule, preprocessing is None.
     preconditioner, on_new_class
         As in :class:`~kesler.OnlineClassifier`. With a named rule, "auto" and "register".
-    memory_limit
+    memory_limit, shuffle, random_state
         As in :class:`~kesler.OnlineClassifier`.
     C, eta, delta, r
         As in :class:`~kesler.OnlineClassifier`.
@@ -157,6 +157,8 @@ class OnlineLabelRanker(OnlineLearner):
         preprocessing: str | Preprocessing | None = "auto",
         half_life: float | None = None,
         memory_limit: int | str | None = None,
+        shuffle: bool | str = "auto",
+        random_state: int = 0,
         C: float | None = None,
         eta: float | None = None,
         delta: float | None = None,

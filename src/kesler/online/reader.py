@@ -22,6 +22,7 @@ from kesler.learner.events import DICTIONARIES, Event
 
 if TYPE_CHECKING:
     from kesler.data.schema.entries import Entries
+    from kesler.data.schema.measurements import Inputs
     from kesler.data.schema.records import Table
     from kesler.data.schema.schema import Column, Schema
     from kesler.learner.ensemble import AnyLearner
@@ -94,16 +95,12 @@ class Reader:
 
     def table_rows(self, model: Model, table: Table) -> Rows:
         """Return rows of a table as they are scored."""
-        names = self.columns.measured(self.takes_missing(model))
-        if not names:
-            cells = self.columns.parsed(model, table)
-            entries = self.columns.entries_to_score(cells, table.n_rows)
-            rows = self.entry_rows(model, entries, learn=False)
-            return self.columns.with_inputs(model, rows, cells)
-        from kesler.data.schema.measurements import Inputs
-
-        cells = self.columns.parsed(model, table)
-        return Rows.from_dense(Inputs.of_numbers(names).array(cells, table.n_rows))
+        cells, alone = self.columns.parsed(model, table), self.columns.inputs_alone
+        if alone is not None:
+            return Rows.from_dense(alone.array(cells, table.n_rows))
+        entries = self.columns.entries_to_score(cells, table.n_rows)
+        rows = self.entry_rows(model, entries, learn=False)
+        return self.columns.with_inputs(model, rows, cells)
 
     def apart(self, model: Model, X: Any) -> tuple[Any, Ratings | None, bool]:
         """Return the attributes and the ratings in X, and whether the attributes are texts."""
@@ -238,13 +235,13 @@ class Reader:
             return replace(rows, of_words=True)
         names, known = self._vocabulary(model), self.earlier_texts(model)
         event = Event() if model._learner is None else model._learner.event
-        pieces, to_count = [], list[int]()
+        pieces, to_count, counts = [], list[int](), learn and not learns_again(model)
         for i, text in enumerate(texts):
             pieces.append(_entries_of(text, known, event, names, learn=learn))
-            if learn and known is not None and (weights is None or weights[i]):
+            if counts and known is not None and (weights is None or weights[i]):
                 known = known.and_text(len(text))
                 to_count.append(len(text))
-        if learn:
+        if counts:
             self._to_count, self._n_counted = to_count, n_learnt(model)
         indices, values = map(np.concatenate, zip(*pieces, strict=True))
         return Rows(
@@ -330,7 +327,7 @@ class Reader:
         if learner.takes_ratings:
             return False
         if self.columns.state is not None:
-            return kind in DICTIONARIES and self._read_measured(x, learner)
+            return kind in DICTIONARIES and self._read_measured(x, event)
         if kind is str or kind in DICTIONARIES:
             names = self.names
             if names is None or self.width is not None:
@@ -346,16 +343,12 @@ class Reader:
         listed = None if self.names is not None else inputs.listed_features(x)
         return listed is not None and event.read_pair(*listed, self.width)
 
-    def _read_measured(self, x: Any, learner: AnyLearner) -> bool:
+    def _read_measured(self, x: Any, event: Event) -> bool:
         """Read a mapping that names all columns of a table of numbers, in their order."""
         state, names = self.columns.known, self.names
-        if (
-            state.kept is not None
-            or names is None
-            or not self.columns.measured(learner.takes_missing)
-        ):
+        if state.kept is not None or names is None or not self.columns.are_numbers_alone:
             return False
-        event, n = learner.event, len(names)
+        n = len(names)
         if not event.read_mapping(x, names, joins=False) or event.n_entries != n:
             return False
         event.dense = bool((event.indices == np.arange(n)).all())
@@ -370,6 +363,11 @@ class Reader:
 def n_learnt(model: Model) -> int:
     """Return the number of rows that an estimator has learnt from."""
     return 0 if model._learner is None else int(model._learner.n_trials)
+
+
+def learns_again(model: Model) -> bool:
+    """Return whether rows come again, of which what is known of all rows is not to change."""
+    return model._learner is not None and not model._learner.observes
 
 
 def _entries_of(
@@ -444,19 +442,27 @@ class ColumnReader:
         self.state: TableState | None = None
         self.scored: Schema | None = None
         self.left_out = set[str]()
-        self._measured: tuple[Any, list[str]] = (None, [])
+        self._are_numbers: tuple[Any, bool] = (None, False)
 
-    def measured(self, takes_missing: bool) -> list[str]:
-        """Return the names of the columns if rows are learnt as those of an array, else none.
+    @property
+    def inputs_alone(self) -> Inputs | None:
+        """The inputs that are learnt in place of features, as rows of an array; None without."""
+        inputs = None if self.state is None else self.state.inputs
+        return None if inputs is None or inputs.beside else inputs
 
-        They are if all columns are of numbers and the learner takes missing values.
-        """
-        schema = self.schema
-        if schema is None or not takes_missing:
-            return []
-        if schema is not self._measured[0]:
-            self._measured = schema, schema.measurements
-        return self._measured[1]
+    @property
+    def inputs_beside(self) -> Inputs | None:
+        """The inputs that members of an ensemble read beside features; None without."""
+        inputs = None if self.state is None else self.state.inputs
+        return inputs if inputs is not None and inputs.beside else None
+
+    @property
+    def are_numbers_alone(self) -> bool:
+        """Whether rows are learnt as those of an array, and each column is a number."""
+        inputs = self.inputs_alone
+        if inputs is not self._are_numbers[0]:
+            self._are_numbers = inputs, inputs is not None and inputs.are_numbers
+        return self._are_numbers[1]
 
     @property
     def known(self) -> TableState:
@@ -511,15 +517,20 @@ class ColumnReader:
             )
 
     def is_open(self, model: Model, X: Any) -> bool:
-        """Return whether X are mappings of numbers, and these may still be measurements."""
+        """Return whether X are mappings of numbers, and these may still be measurements.
+
+        They may be of learners that read missing values, or that read nothing but arrays.
+        """
         reader, state = model._input, self.state
         if state is None:
             is_new = model._learner is None and reader.names is None and reader.width is None
             may_be = is_new and isinstance(model.columns, str) and model.columns == AUTO
-            may_be = may_be and not model._takes_ratings() and reader.takes_missing(model)
-        else:
-            may_be = state.by_name and state.kept is not None
-        return may_be and _are_entries(X)
+            if not (may_be and _are_entries(X)) or model._takes_ratings():
+                return False
+            takes_features = model._maker.takes_sparse_rows(model.get_params(deep=False))
+            return reader.takes_missing(model) or not takes_features
+        is_kept = state.by_name and state.kept is not None and not learns_again(model)
+        return is_kept and _are_entries(X)
 
     def _are_no_table(self, X: Any) -> bool:
         """Return whether X are rows of numbers, or texts that are learnt along with words."""
@@ -616,10 +627,11 @@ class ColumnReader:
         for name in dict.fromkeys(names):
             if name not in known and name not in self.left_out:
                 self.left_out.add(name)
+                other = ", or set columns=None, which learns names that come and go"
                 warnings.warn(
-                    f"{name!r} is in none of the first {N_ROWS} rows, whose numbers are the "
-                    "features, and is not learnt: put a row that has it among these, or set "
-                    "columns=None, which learns names that come and go",
+                    f"{name!r} is in none of the first {N_ROWS} rows, whose columns are the "
+                    "features, and is not learnt: put a row that has it among these"
+                    f"{other if self.are_numbers_alone else ''}",
                     MismatchWarning,
                     stacklevel=2,
                 )
@@ -671,7 +683,7 @@ class ColumnReader:
 
     def with_inputs(self, model: Model, rows: Rows, cells: Mapping[str, Any]) -> Rows:
         """Return rows of parsed cells with their inputs beside, if members read these."""
-        inputs = self.known.inputs
+        inputs = self.inputs_beside
         if inputs is None:
             return rows
         array = inputs.array(cells, len(rows), vectors_of(model))

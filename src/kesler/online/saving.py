@@ -248,8 +248,10 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
         from kesler.online.table_state import restored as restored_table
 
         given_columns(model), on_mismatch(model)  # raise if they are none
-        answer = model.answer
-        reader.columns.state = restored_table(metadata["table"], answer.kind, answer.n_virtual)
+        answer, missing = model.answer, model._learner.takes_missing
+        reader.columns.state = restored_table(
+            metadata["table"], answer.kind, answer.n_virtual, takes_missing=missing
+        )
         _require_inputs(model._learner, reader.columns.known.inputs)
     model.notes_ = metadata["notes"]
 

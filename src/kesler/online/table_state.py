@@ -15,7 +15,13 @@ from kesler.data.inputs import row_weights
 from kesler.data.schema.cells import INFINITE, plain
 from kesler.data.schema.features import Moments
 from kesler.data.schema.inference import N_ROWS, infer
-from kesler.data.schema.measurements import Inputs, Vectors, inputs_of, schema_of_numbers
+from kesler.data.schema.measurements import (
+    Forms,
+    Inputs,
+    Vectors,
+    inputs_of,
+    schema_of_numbers,
+)
 from kesler.data.schema.records import Table, concatenated, table_of
 from kesler.data.schema.schema import Column, Schema
 from kesler.errors import KeslerError
@@ -114,7 +120,8 @@ class TableState:
     kept : the first rows, while there are fewer than `N_ROWS`; None afterwards.
     named : whether columns have names, not only positions.
     by_name : whether rows are mappings of names to numbers, which are words without a schema.
-    inputs : the inputs of the members of an ensemble that read an array; None without any.
+    inputs : what the learner, or members of an ensemble, read of rows as an array; None if they
+        read features alone.
     """
 
     schema: Schema = field(default_factory=Schema)
@@ -141,22 +148,20 @@ class TableState:
         self,
         batch: Batch,
         given: Mapping[str, Column],
-        *,
-        dense_only: bool,
-        with_inputs: bool,
+        reads: Forms,
         vectors: Vectors | None = None,
     ) -> tuple[Schema, Inputs | None]:
-        """Return the schema of the first rows, the last of which are those of a batch.
+        """Return the schema and the inputs of the first rows, the last of which are of a batch.
 
-        The second item are their inputs, None unless `with_inputs`; `vectors` returns those of
-        texts.
+        They follow from the forms of rows that the learner reads; `vectors` returns those of texts.
         """
         cells = concatenated([each.table for each in (*(self.kept or ()), batch)])
         first = {name: column[:N_ROWS] for name, column in cells.items()}
         if self.by_name:
-            return schema_of_numbers(first, dense_only=dense_only), None
+            schema = schema_of_numbers(first, dense_only=not reads.features)
+            return schema, Inputs.of_numbers(schema.names) if len(schema) else None
         schema = infer(first, given)
-        return schema, inputs_of(schema, first, vectors) if with_inputs else None
+        return schema, inputs_of(schema, first, reads, vectors)
 
     def begun(self, schema: Schema, inputs: Inputs | None, *, again: bool) -> TableState:
         """Return the state with this schema and these inputs, before any row if `again`."""
@@ -186,16 +191,18 @@ class TableState:
             "named": self.named,
             "by_name": self.by_name,
             "inputs": None if self.inputs is None else self.inputs.to_json(),
+            "beside": self.inputs is not None and self.inputs.beside,
         }
 
 
-def restored(stored: Any, answer: Kind, n_virtual: int) -> TableState:
+def restored(stored: Any, answer: Kind, n_virtual: int, *, takes_missing: bool) -> TableState:
     """Return the state that a file describes.
 
     Parameters
     ----------
     stored : what `TableState.to_json` returned, or anything.
     answer, n_virtual : the kind of targets of the estimator, and its number of virtual classes.
+    takes_missing : whether its learner takes missing values.
 
     Raises
     ------
@@ -212,13 +219,21 @@ def restored(stored: Any, answer: Kind, n_virtual: int) -> TableState:
             raise ValueError("columns neither have names nor lack them")
         if sum(map(len, batches or ())) >= N_ROWS:
             raise ValueError("its first rows are too many")
-        inputs = stored.get("inputs")
-        inputs = None if inputs is None else Inputs.from_json(inputs)
+        inputs = _inputs(stored, schema, takes_missing=takes_missing)
         return TableState(schema, moments, batches, named, by_name, inputs)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         if isinstance(error, KeslerError):
             raise
         raise damaged(f"columns are not described as they should be ({error})") from None
+
+
+def _inputs(stored: Any, schema: Schema, *, takes_missing: bool) -> Inputs | None:
+    """Return the inputs in a file; files of before hold none of columns that are all numbers."""
+    inputs, beside = stored.get("inputs"), stored.get("beside")
+    if inputs is not None:
+        return Inputs.from_json(inputs, beside=beside is not False)
+    are_alone = beside is None and takes_missing and schema.measurements
+    return Inputs.of_numbers(schema.measurements) if are_alone else None
 
 
 def _moment(stored: Any) -> tuple[float, float, float]:

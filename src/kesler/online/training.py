@@ -25,7 +25,13 @@ from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import NO_TRACES
 from kesler.online.answers import Scores
 from kesler.online.contract import exclusive_trials
-from kesler.online.reader import given_columns, on_mismatch, texts_of, vectors_of
+from kesler.online.reader import (
+    given_columns,
+    learns_again,
+    on_mismatch,
+    texts_of,
+    vectors_of,
+)
 
 if TYPE_CHECKING:
     from kesler.data.schema.measurements import Inputs
@@ -67,7 +73,8 @@ def blocks(
     n_rows = inputs.count_rows(data) if named else len(data)
     targets, weights = validated_targets(model, n_rows, y, sample_weight, classes)
     inputs.require_rated(n_rows, ratings)
-    reader.columns.close()
+    if not learns_again(model):
+        reader.columns.close()
     if (named or texts) and ratings is None and is_limited(model):
         yield from _limited_blocks(model, X, targets, weights, classes)
         return
@@ -217,23 +224,21 @@ def table_blocks(
     rows = usable(table, given, on_mismatch(model))
     batch = Batch(rows, targets, weights, entries).counted()
     state = columns.state or TableState(named=table.named)
-    if state.kept is None:
+    if state.kept is None or learns_again(model):
         yield from _blocks_of(model, batch)
         return
     by_name = entries is not None
     kept, state = (*state.kept, batch), replace(state, by_name=by_name)
-    settings = model.get_params(deep=False)
-    dense_only = by_name and not model._maker.takes_sparse_rows(settings)
-    with_inputs = model._maker.reads_inputs(settings)
-    schema, inputs_beside = state.inferred(
-        batch, given, dense_only=dense_only, with_inputs=with_inputs, vectors=vectors_of(model)
-    )
-    if by_name and not len(schema):
+    reads = model._maker.forms(model.get_params(deep=False))
+    schema, found = state.inferred(batch, given, reads, vectors_of(model))
+    if by_name and not (reads.gaps or reads.features):
+        _require_listed(kept)
+    elif by_name and not len(schema):
         inputs.require_entries(entries, takes_missing=False)
-    if (schema, inputs_beside) != (state.schema, state.inputs):
-        _begin_again(model, state, schema, inputs_beside)
+    if (schema, found) != (state.schema, state.inputs):
+        _begin_again(model, state, schema, found)
     else:
-        columns.state = state.begun(schema, inputs_beside, again=False)
+        columns.state = state.begun(schema, found, again=False)
     # Before they are learnt: an interrupt keeps the rows learnt by then, and the schema.
     columns.state = columns.known.with_kept(kept)
     if columns.known.kept is None:
@@ -241,13 +246,28 @@ def table_blocks(
     yield from _blocks_of(model, batch)
 
 
+def _require_listed(batches: Sequence[Batch]) -> None:
+    """Raise if a row of the last batch, or one before, lacks a number that others have."""
+    names = list(dict.fromkeys(name for batch in batches for name in batch.table.columns))
+    for batch in reversed(batches):
+        for row, entry in enumerate(batch.entries or ()):
+            lacking = [name for name in names if name not in entry]
+            if lacking:
+                which = f"row {row}" if batch is batches[-1] else "an earlier row"
+                raise KeslerError(
+                    f"{which} has no number named {lacking[0]!r}, as others do, and this learner "
+                    "takes no missing values: name the same numbers in each row, or choose "
+                    'preprocessing="z-scores" or the default learner'
+                )
+
+
 def _begin_again(
-    model: Model, state: TableState, schema: Schema, inputs_beside: Inputs | None = None
+    model: Model, state: TableState, schema: Schema, found: Inputs | None = None
 ) -> None:
     """Learn the first rows again, with another schema or other inputs."""
     model._learner = None
     model._input.begin_again()
-    model._input.columns.state = state.begun(schema, inputs_beside, again=True)
+    model._input.columns.state = state.begun(schema, found, again=True)
     for earlier in state.kept or ():
         for block in _blocks_of(model, earlier):
             model._learn(*block)
@@ -262,7 +282,7 @@ def _open_blocks(model: Model, X: Any, targets: Targets, weights: Weights) -> It
 
     columns = model._input.columns
     entries = [X] if isinstance(X, Mapping) else X
-    inputs.require_entries(entries, takes_missing=True)
+    inputs.require_entries(entries, takes_missing=model._input.takes_missing(model))
     if weights is not None and not weights.all():
         counted = np.flatnonzero(weights)
         entries, weights = [entries[i] for i in counted.tolist()], weights[counted]
@@ -297,10 +317,11 @@ def _named_blocks(
 def _measured_blocks(
     model: Model, array: npt.NDArray[np.float32], targets: Targets, weights: Weights
 ) -> Iterator[Block]:
-    """Yield blocks of rows of numbers, whose features are the columns."""
+    """Yield blocks of rows of numbers, whose features are the inputs of a table."""
     reader = model._input
     model._prepared(dense=True)
-    reader.names = reader.names or Vocabulary.of(reader.columns.known.schema.measurements)
+    reader.names = reader.names or Vocabulary.of(reader.columns.known.inputs.names)
+    reader.width = array.shape[1]  # of rows that are read before these are learnt
     start = 0
     for rows in inputs.blocks(array):
         part = slice(start, start := start + len(rows))
@@ -310,31 +331,27 @@ def _measured_blocks(
 def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
     """Yield blocks of rows with the schema so far, extended by the new columns of a batch."""
     from kesler.data.schema import features, values
-    from kesler.data.schema.measurements import Inputs
 
-    reader = model._input
+    reader, is_new = model._input, not learns_again(model)
     columns, state = reader.columns, reader.columns.known
+    read = given_columns(model), on_mismatch(model)
     if state.are_words:
         if state.kept is None:
             columns.close()
         yield from _named_blocks(model, batch.words, batch.targets, batch.weights)
         return
-    names = columns.measured(reader.takes_missing(model))
-    if names:
-        columns.warn_of_new(state.schema, batch.table.columns)
+    alone = columns.inputs_alone
+    if alone is not None:
+        columns.warn_of_new(state.schema, batch.table.with_cells)
         table = batch.table.of_columns(set(state.schema.names))
-        cells, schema = values.parse(
-            table, state.schema, given_columns(model), on_mismatch(model), learn=True
-        )
+        cells, schema = values.parse(table, state.schema, *read, learn=is_new, count=is_new)
         columns.state = replace(state, schema=schema)
-        array = Inputs.of_numbers(names).array(cells, len(batch))
+        array = alone.array(cells, len(batch))
         yield from _measured_blocks(model, array, batch.targets, batch.weights)
         return
     model._prepared(dense=False)
     moments, decay = state.moments, _decay(model.half_life)
-    cells, schema = values.parse(
-        batch.table, state.schema, given_columns(model), on_mismatch(model), learn=True
-    )
+    cells, schema = values.parse(batch.table, state.schema, *read, learn=is_new, count=is_new)
     for start in range(0, len(batch), BLOCK_ROWS):
         part = slice(start, min(len(batch), start + BLOCK_ROWS))
         weights = None if batch.weights is None else batch.weights[part]
@@ -345,7 +362,7 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
             schema,
             moments,
             weights,
-            learn=True,
+            learn=is_new,
             decay=decay,
         )
         columns.state = replace(state, schema=schema, moments=moments)

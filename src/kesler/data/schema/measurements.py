@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,10 @@ LISTED = 0.75
 MOST_CATEGORIES = 512
 """The most inputs of categories of a table; the cost of a row grows with their number."""
 
+MOST_OF_COLUMN = 25
+"""The most categories of a column in the first 50 rows where rows have no features beside inputs:
+columns of more have many that come later, of which inputs say nothing."""
+
 OF_COLUMN = {"number": 1.0, "date": 1.0, "category": 0.5, "vector": 1.0, "text": 1.0}
 """The weight of a column of each kind in distances between rows, as the root of its part. That of
 categories was chosen on tables of which half have few that matter."""
@@ -37,6 +41,21 @@ Vectors = Callable[[list[str]], Any]
 
 MOST_NAMES = 1024
 """The most names of measurements; the first rows of more names are not kept."""
+
+
+class Forms(NamedTuple):
+    """The forms of rows that a learner reads.
+
+    Parameters
+    ----------
+    features : whether rows that list only non-zeros, such as the features of a table.
+    gaps : whether arrays in which values are missing.
+    both : whether some of its members read features, and others arrays.
+    """
+
+    features: bool
+    gaps: bool
+    both: bool
 
 
 def are_measurements(columns: Mapping[str, Sequence[Cell]]) -> bool:
@@ -84,10 +103,11 @@ def schema_of_numbers(columns: Mapping[str, Sequence[Cell]], *, dense_only: bool
     Parameters
     ----------
     columns : the cells of each name; None where a row does not list it.
-    dense_only : whether the learner takes only rows that list every feature; a single row is one.
+    dense_only : whether the learner takes only rows that list every feature. Rows that all list
+        the same names are such, whatever their numbers.
     """
-    n_rows = max(map(len, columns.values()), default=0)
-    if len(columns) > MOST_NAMES or not ((dense_only and n_rows == 1) or are_measurements(columns)):
+    lists_all = dense_only and not any(None in cells for cells in columns.values())
+    if len(columns) > MOST_NAMES or not (lists_all or are_measurements(columns)):
         return Schema()
     return Schema(
         tuple(Column(name, "number", {}, "the same numbers in most rows") for name in columns)
@@ -112,6 +132,20 @@ class InputColumn:
 
     def __len__(self) -> int:
         return {"number": 1, "date": N_OF_DATE}.get(self.kind, len(self.categories) + self.length)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the inputs, as those of features."""
+        from kesler.data.schema.features import CYCLES, escaped
+
+        name = escaped(self.name)
+        if self.kind == "number":
+            return [name]
+        if self.kind == "category":
+            return [f"{name}={category}" for category in self.categories]
+        if self.length:
+            return [f"{name}[{i}]" for i in range(self.length)]
+        return [name, *(f"{name}.{cycle}" for cycle in CYCLES)]
 
     def array(self, cells: Sequence[Any], vectors: Vectors | None) -> npt.NDArray[np.float32]:
         """Return the inputs of parsed cells, of shape (n_rows, n_inputs)."""
@@ -139,6 +173,9 @@ class Inputs:
     ----------
     columns : tuple of InputColumn
         The columns.
+    beside : bool, default False
+        Whether they are read by some members of an ensemble, beside the features that others read;
+        False if they are all that is read of a row.
 
     Examples
     --------
@@ -152,6 +189,7 @@ class Inputs:
     """
 
     columns: tuple[InputColumn, ...]
+    beside: bool = False
 
     @staticmethod
     def of_numbers(names: Iterable[str]) -> Inputs:
@@ -177,6 +215,25 @@ class Inputs:
         return any(column.length for column in self.columns)
 
     @property
+    def are_numbers(self) -> bool:
+        """Whether each column is an input."""
+        return all(column.kind == "number" for column in self.columns)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the inputs: those of columns of numbers, if there are no others.
+
+        Examples
+        --------
+        >>> columns = InputColumn("size", "number"), InputColumn("colour", "category", ("red",))
+        >>> Inputs(columns).names
+        ['size', 'colour=red']
+        """
+        if self.are_numbers:
+            return [column.name for column in self.columns]
+        return [name for column in self.columns for name in column.names]
+
+    @property
     def weights(self) -> tuple[float, ...]:
         """The weight of each input in distances between rows, by which columns have equal parts."""
         found = list[float]()
@@ -200,13 +257,13 @@ class Inputs:
         return [[c.name, c.kind, list(c.categories), c.length] for c in self.columns]
 
     @staticmethod
-    def from_json(stored: Any) -> Inputs:
+    def from_json(stored: Any, *, beside: bool) -> Inputs:
         """Return the inputs that `to_json` described; raise ValueError if they are none."""
         columns = tuple(
             InputColumn(name, kind, tuple(each), *length) for name, kind, each, *length in stored
         )
         texts = [text for c in columns for text in (c.name, c.kind, *c.categories)]
-        found = Inputs(columns)
+        found = Inputs(columns, beside)
         if not (
             {*map(type, texts)} == {str}
             and all(c.kind in OF_COLUMN and type(c.length) is int for c in columns)
@@ -220,22 +277,49 @@ class Inputs:
 
 
 def inputs_of(
-    schema: Schema, first: Mapping[str, Sequence[Cell]], vectors: Vectors | None = None
+    schema: Schema,
+    first: Mapping[str, Sequence[Cell]],
+    reads: Forms,
+    vectors: Vectors | None = None,
 ) -> Inputs | None:
-    """Return the inputs of a table beside its other features, from its first rows.
+    """Return the inputs of a table, from its first rows; None if only its features are learnt.
 
-    None if all columns are numbers, which are inputs by themselves, or none can be inputs. Beside
-    texts, tags or sequences, which say more than numbers and categories, only vectors are. Columns
-    of categories beyond `MOST_CATEGORIES` have none: they are features alone.
+    Texts, tags and sequences say more than numbers and categories: beside them, only vectors are
+    inputs.
 
     Parameters
     ----------
-    schema, first : the columns, and the cells of the first rows.
+    schema, first : the columns, and their cells in the first rows.
+    reads : the forms of rows that the learner reads. If some members read features and others
+        arrays, inputs are beside features, unless all columns are numbers; columns of categories
+        beyond `MOST_CATEGORIES` have none. Inputs are in place of features if it reads arrays with
+        missing values and they hold all that is known of the columns.
     vectors : the function that returns those of texts, which are inputs then.
     """
     if schema.measurements:
+        return Inputs.of_numbers(schema.measurements) if reads.gaps else None
+    if not (reads.both or (reads.gaps and not schema.has_texts)):
         return None
-    kinds, columns, n_categories = _kinds_of_inputs(schema, vectors), [], 0
+    inputs = Inputs(_columns_of(schema, first, vectors), reads.both)
+    return inputs if len(inputs) and (reads.both or _hold_all(inputs, schema)) else None
+
+
+def _hold_all(inputs: Inputs, schema: Schema) -> bool:
+    """Return whether inputs are of all columns, of which at most half have a few categories.
+
+    Of more, pairs of categories say more than numbers, and only features have these.
+    """
+    categories = [each.categories for each in inputs.columns if each.kind == "category"]
+    are_few = all(len(each) <= MOST_OF_COLUMN for each in categories)
+    n_columns = len(inputs.columns)
+    return n_columns == len(schema.learnt) and are_few and 2 * len(categories) <= n_columns
+
+
+def _columns_of(
+    schema: Schema, first: Mapping[str, Sequence[Cell]], vectors: Vectors | None
+) -> tuple[InputColumn, ...]:
+    """Return the columns that have inputs, those of vectors last."""
+    kinds, columns, n_categories = _kinds_of_inputs(schema, vectors), list[InputColumn](), 0
     for column in (each for each in schema.learnt if each.kind in kinds):
         cells = first.get(column.name, ())
         categories = _categories(cells) if column.kind == "category" else ()
@@ -244,8 +328,7 @@ def inputs_of(
         if n_categories + len(categories) <= MOST_CATEGORIES:
             n_categories += len(categories)
             columns.append(InputColumn(column.name, column.kind, categories, length))
-    inputs = Inputs(tuple(sorted(columns, key=lambda column: column.length > 0)))
-    return inputs if len(inputs) else None
+    return tuple(sorted(columns, key=lambda column: column.length > 0))
 
 
 def _kinds_of_inputs(schema: Schema, vectors: Vectors | None) -> Collection[str]:

@@ -82,6 +82,11 @@ class Table:
         """The number of columns."""
         return len(self.columns)
 
+    @property
+    def with_cells(self) -> list[str]:
+        """The names of the columns that have a cell, not only missing ones."""
+        return [n for n, cells in self.columns.items() if any(c is not None for c in cells)]
+
     def __getitem__(self, rows: slice) -> Table:
         """Return a slice of the rows."""
         taken = range(*rows.indices(self.n_rows))
