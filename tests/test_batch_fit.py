@@ -80,6 +80,14 @@ def test_names_are_numbered_in_the_order_given_and_rows_shuffled(rows):
     assert [*model.vocabulary_.indices] == [*given.vocabulary_.indices]
 
 
+@pytest.mark.parametrize("settings", [{}, {"shuffle": False}, {"epochs": 1}], ids=str)
+def test_measurements_by_name_are_learnt_as_an_array(settings):
+    """There are more rows than those that say whether numbers are measurements."""
+    rows = [{f"x{j}": float(v) for j, v in enumerate(row)} for row in X]
+    made, other = OnlineClassifier(**settings).fit(rows, Y), OnlineClassifier(**settings).fit(X, Y)
+    np.testing.assert_array_equal(made.predict_proba(rows), other.predict_proba(X))
+
+
 def test_ratings_are_shuffled_with_their_rows():
     ratings = Ratings.from_dense(default_rng(1).normal(size=(150, 4, 3)), labels=range(4))
     made = OnlineClassifier([Shared(SubExperts())], shuffle=True)

@@ -298,6 +298,7 @@ def _measured_blocks(
     reader = model._input
     model._prepared(dense=True)
     reader.names = reader.names or Vocabulary.of(reader.columns.known.schema.measurements)
+    reader.width = array.shape[1]  # `fit` reads all rows, by these columns, before it learns any
     start = 0
     for rows in inputs.blocks(array):
         part = slice(start, start := start + len(rows))
