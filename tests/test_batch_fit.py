@@ -222,7 +222,7 @@ def test_each_pass_has_an_order_of_its_own():
 @pytest.mark.parametrize(
     ("settings", "rows", "n_passes"),
     [
-        ({}, X, 5),
+        ({}, X, 10),
         ({}, TEXTS, 1),
         ({"shuffle": False}, X, 1),
         ({"update": "softmax"}, X, 1),
@@ -239,7 +239,7 @@ def test_the_number_of_passes(settings, rows, n_passes):
 
 
 @pytest.mark.parametrize(
-    ("n", "passes"), [(1, 5), (200_000, 5), (250_000, 4), (10**6, 2), (10**8, 2)]
+    ("n", "passes"), [(1, 10), (100_000, 10), (250_000, 4), (10**6, 2), (10**8, 2)]
 )
 def test_many_rows_have_fewer_passes(n, passes):
     from kesler.online.passes import Plan
