@@ -6,9 +6,9 @@ LightGBM must be importable. Cross-validation with no argument on seven sets; th
 each set of `sets.py` (a random split) are fitted and the rest is asked: errors, errors of the
 probabilities, and seconds, beside one pass, a random forest, LightGBM and, on texts, TF-IDF with
 LinearSVC. Of sets below 6,000 rows each quarter is asked in turn, so that every row counts. Seconds
-are those of fitting and asking, on average. Rows of tables are dictionaries for Kesler; the peers are given a
-column for each value of a category. The script writes benchmarks/results/batch_fit.md and exits
-with 1 if a target is missed.
+are those of fitting and asking, on average. Rows of tables are dictionaries for Kesler; the peers
+are given a column for each value of a category. The script writes benchmarks/results/batch_fit.md
+and exits with 1 if a target is missed.
 """
 
 from __future__ import annotations
