@@ -31,6 +31,7 @@ import numpy as np
 
 from candidates import CANDIDATES, DEFAULT, JUDGED, Make
 from drifting import DRIFTS
+from guarantees import guarantee_of
 from judging import mcnemar
 from kesler import KeslerError, OnlineClassifier, progressive_validate
 from kesler.evaluation.results import ProgressiveResult
@@ -119,8 +120,10 @@ def reorder(
     for order in range(1, n_orders + 1):
         rows = stream.reordered(order)
         for learner in JUDGED:
-            result = progressive_validate(CANDIDATES[each.kind][learner](), rows.X, rows.y)
+            model = CANDIDATES[each.kind][learner]()
+            result = progressive_validate(model, rows.X, rows.y)
             study.note(learner, each.name, np.asarray(result.wrong), order)
+            note_guarantee(study, learner, each.name, order, model, result)
         peers = runs.get(each.name, rows, order, dict.fromkeys([UNTUNED, best]))
         if peers:
             study.note(VW, each.name, peers[UNTUNED], order)
@@ -147,18 +150,33 @@ def run_ours(
     """Run one of our learners and store its errors and its processor time."""
     warm = stream.head(WARM_ROWS)
     progressive_validate(make(), warm.X, warm.y)
-    result, seconds = timed(make, stream)
+    model = make()
+    result, seconds = timed(model, stream)
     if seconds < SHORT:
-        seconds = min(seconds, *(timed(make, stream)[1] for _ in range(REPEATS - 1)))
+        seconds = min(seconds, *(timed(make(), stream)[1] for _ in range(REPEATS - 1)))
     study.note_result(learner, name, result, seconds)
+    note_guarantee(study, learner, name, 0, model, result)
     return result
 
 
-def timed(make: Make, stream: Stream) -> tuple[ProgressiveResult, float]:
+def note_guarantee(
+    study: Study,
+    learner: str,
+    name: str,
+    order: int,
+    model: OnlineClassifier,
+    result: ProgressiveResult,
+) -> None:
+    """Store what is guaranteed of a run, if it is one of an ensemble."""
+    if found := guarantee_of(learner, name, order, model, result):
+        study.guarantees.append(found)
+
+
+def timed(model: OnlineClassifier, stream: Stream) -> tuple[ProgressiveResult, float]:
     """Run one of our learners; return the result and the processor time."""
     gc.disable()  # the collector would go through the objects of earlier runs
     start = time.process_time()
-    result = progressive_validate(make(), stream.X, stream.y)
+    result = progressive_validate(model, stream.X, stream.y)
     seconds = time.process_time() - start
     gc.enable()
     return result, seconds

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from groups import mean_over
+from guarantees import Guarantee
 from judging import Errors
 from kesler.evaluation.results import ProgressiveResult
 from peer import Wrong
@@ -37,6 +38,8 @@ class Study:
     p_values : mapping of set to p
         McNemar's test of the default against Vowpal Wabbit's default.
     n_rows : mapping of learner to the number of rows by set
+    guarantees : list of Guarantee
+        What is guaranteed of each run of an ensemble.
     """
 
     errors: Figures = field(default_factory=dict)
@@ -46,6 +49,7 @@ class Study:
     seconds: Figures = field(default_factory=dict)
     p_values: dict[str, float] = field(default_factory=dict)
     n_rows: dict[str, dict[str, int]] = field(default_factory=dict)
+    guarantees: list[Guarantee] = field(default_factory=list)
 
     def note(self, learner: str, name: str, wrong: Wrong, order: int = 0) -> None:
         """Store the share of mistakes of a run."""

@@ -27,6 +27,8 @@ def add_tables(
     if study.spread:
         page.add("## Random orders: mean and standard deviation", spread_table(study, sets))
     page.add("## Probabilities", PROBABILITIES, probabilities_table(study, sets))
+    if study.guarantees:
+        page.add("## Guarantees of ensembles", GUARANTEES, guarantees_table(study))
     if drifts:
         page.add("## Streams that drift by construction", DRIFT, drifts_table(study, drifts))
 
@@ -42,6 +44,10 @@ same kind of rows, and its errors on the group, relative to Vowpal Wabbit's defa
 PROBABILITIES = """\
 The expected calibration error (15 bins) and the mean log-loss, over rows of classes seen before.
 Vowpal Wabbit's probabilities are those of `--loss_function logistic --probabilities`."""
+
+GUARANTEES = """\
+Mistakes and the sums of log-losses of the ensemble and of its best member, and the most that fixed
+share allows on any rows (benchmarks/guarantees.py), in the order of each set."""
 
 DRIFT = """\
 river's generators (benchmarks/drifting.py), 10,000 rows each; in none of the means above."""
@@ -215,6 +221,21 @@ def probabilities_table(study: Study, sets: Sequence[RealSet]) -> str:
         names = names_of(part)
         ratios = [mean_of_both(study.log_loss, learner, VW, names) for learner in learners]
         rows.append([f"against VW, {scope}", *["-"] * len(learners), *(cell(r, 3) for r in ratios)])
+    return table(header, rows)
+
+
+def guarantees_table(study: Study) -> str:
+    """Return the mistakes and log-losses of ensembles, and the most that is guaranteed."""
+    header = ["run", "mistakes", "best member", "at most", "log-loss", "best member", "at most"]
+    rows = [
+        [
+            each.run,
+            *map(str, (each.mistakes, each.mistakes_of_best)),
+            *map(cell, (each.most_mistakes, each.loss, each.loss_of_best, each.most_loss)),
+        ]
+        for each in study.guarantees
+        if each.order == 0
+    ]
     return table(header, rows)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from candidates import CANDIDATES, DEFAULT, ENSEMBLE, base_and_part
 from groups import gain_of
+from guarantees import Guarantee
 from judging import Errors
 from kesler import OnlineClassifier
 from refitted import BOOSTING, EXTRA, FOREST, LINEAR, LOGISTIC, RANDOM
@@ -94,6 +95,7 @@ def all_targets(study: Study, sets: Sequence[RealSet]) -> list[Check]:
         checks += of_sets(learner, study.errors[learner], most)
     checks += of_prototypes(study, [each for each in sets if each.published])
     checks.append(of_kernel(study.errors.get(KERNEL, {})))
+    checks += of_guarantees(study.guarantees)
     return checks + of_parts(study, sets) + of_speed(study, sets)
 
 
@@ -250,6 +252,22 @@ def of_probabilities(study: Study, scope: str, sets: Sequence[RealSet]) -> list[
     return [
         (f"{claim}, {scope}: {100 * share:.0f} %{but(over)}", share >= LEAST_CALIBRATED),
         at_most(f"default: geometric mean of log-loss against VW, {scope}", ratio, MOST_LOG_LOSS),
+    ]
+
+
+def of_guarantees(runs: Sequence[Guarantee]) -> list[Check]:
+    """Return whether every run of an ensemble keeps to the bounds of fixed share."""
+    beyond = {
+        "mistakes at most what `mistake_bound_` says": [
+            each.run for each in runs if each.mistakes > each.most_mistakes
+        ],
+        "log-loss at most the best member's plus the bound of fixed share": [
+            each.run for each in runs if each.loss > each.most_loss
+        ],
+    }
+    return [
+        (f"ensembles: {claim}, on each of {len(runs)} runs{but(over)}", not over)
+        for claim, over in beyond.items()
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,8 @@ import peer
 from candidates import CANDIDATES, CHOICES, DEFAULT, JUDGED, base_and_part
 from fresh import one_hot, parsed
 from groups import chosen_without, gain_of, mean_over
-from kesler import OnlineClassifier, progressive_validate
+from guarantees import guarantee_of
+from kesler import Ensemble, OnlineClassifier, progressive_validate
 from peer import KeptRuns
 from refitted import (
     BOOSTING,
@@ -42,6 +44,7 @@ from targets import (
     MOST_ERRORS,
     all_targets,
     of_groups,
+    of_guarantees,
     of_kernel,
     of_linear,
     of_parts,
@@ -52,6 +55,7 @@ MODULES = (
     "candidates",
     "fresh",
     "groups",
+    "guarantees",
     "judging",
     "peer",
     "sets",
@@ -295,6 +299,41 @@ def test_sets_are_judged_with_their_part_and_against_linear_peers():
     assert not holds and claim.endswith("on each of 2 sets (not on car)")
     assert of_linear(study, LOGISTIC, [iris])[1]
     assert [holds for _, holds in of_groups(study, [iris])] == [False]  # 1.09 of .95
+
+
+def test_bounds_of_an_ensemble_are_those_of_its_members_alone():
+    rng = np.random.default_rng(4)
+    y = rng.integers(3, size=200)
+    X = (rng.normal(size=(200, 2)) + y[:, None]).astype(np.float32)
+    rules = ("pa1", "softmax")
+    model, alone = Ensemble([OnlineClassifier(update=rule) for rule in rules], share=0.01), []
+    for rule in rules:
+        of_member = progressive_validate(OnlineClassifier(update=rule), X, y)
+        alone.append((of_member.n_mistakes, of_member.log_loss * (200 - 3)))
+    result = progressive_validate(model, X, y)
+    found = guarantee_of("ensemble", "a set", 2, model, result)
+    assert found is not None and found.run == "ensemble on a set, order 2"
+    assert found.mistakes_of_best == min(mistakes for mistakes, _ in alone)
+    assert found.loss == pytest.approx(result.log_loss * (200 - 3))
+    best = min(loss for _, loss in alone)
+    assert found.loss_of_best == pytest.approx(best)
+    stays = 1 - 0.01 + 0.01 / 4  # two members and two pools
+    assert found.most_loss == pytest.approx(best + np.log(4) - 196 * np.log(stays), rel=1e-5)
+    assert found.mistakes == result.n_mistakes
+    assert found.most_mistakes == model.mistake_bound_
+    for learner in (OnlineClassifier(update="pa1"), Ensemble(combine="mixture")):
+        result = progressive_validate(learner, X, y)
+        assert guarantee_of("another", "a set", 0, learner, result) is None
+    assert failed(of_guarantees([found])) == []
+    beyond = [
+        replace(found, mistakes=int(found.most_mistakes) + 1),
+        replace(found, loss=found.most_loss + 1, order=0),
+    ]
+    claims = failed(of_guarantees([found, *beyond]))
+    assert [claim.split("(not on ")[1] for claim in claims] == [
+        "ensemble on a set, order 2)",
+        "ensemble on a set)",
+    ]
 
 
 @pytest.mark.parametrize("chosen", [*CANDIDATES, "all"])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Ensembles make at most and at least so many passes, and learn about a million rows in all between.
 # Each pass beyond the first costs an eighth of it.
-MOST_PASSES, FEWEST_PASSES, ROWS_OF_PASSES = 5, 2, 1_000_000
+MOST_PASSES, FEWEST_PASSES, ROWS_OF_PASSES = 10, 2, 1_000_000
 
 
 @dataclass(frozen=True)
