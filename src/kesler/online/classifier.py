@@ -159,7 +159,8 @@ default "auto"
         The number of times that `fit` learns all rows. Larger values fit the rows more closely, and
         each pass beyond the first costs as much as the first, of the default ensemble about an
         eighth. "auto" is 10 for ensembles that learn in a random order, as the default does with
-        measurements (9 to 2 for more than 100,000 rows), else 1. Of ensembles, only members that
+        measurements (9 to 2 for more than 100,000 rows, and 2 for texts with vectors), else 1. Of
+        ensembles, only members that
         step along gradients learn in further passes: the combination, probabilities, uncertainty
         and `n_trials_` remain those of the first pass; of others `n_trials_` counts every pass, and
         uncertainty the first. `partial_fit` and `learn_one` learn each row once.
