@@ -47,7 +47,7 @@ class RandomFourier(Expansion):
         :math:`\omega_j`, scaled so that the mean of :math:`a_i^2` is 1. Inputs of larger weight
         have larger parts in the distances between rows. None for equal weights.
     information : bool, default False
-        Whether inputs by which the classes differ have larger parts in the distances, too: each has
+        Whether inputs by which the classes differ have larger parts in the distances: each has
         another weight, that of :class:`Ranges` with `information`, computed from the z-scores; the
         mean of the squared products of both is 1. Weights change ever less as rows come, and the
         features of a row with them. It helps where many columns say nothing.
