@@ -99,7 +99,7 @@ def test_names_that_are_no_text_are_refused_everywhere(rows, name):
 
 
 @pytest.mark.parametrize("rows", [np.eye(6), [{"a": 1.0}] * 6, ["some text"] * 6], ids=str)
-@pytest.mark.parametrize("how", ["fit", "partial_fit", "learn_one"])
+@pytest.mark.parametrize("how", ["partial_fit", "learn_one"])
 def test_a_model_of_empty_label_sets_predicts_no_label(rows, how, tmp_path):
     model = OnlineMultilabelClassifier()
     if how == "learn_one":

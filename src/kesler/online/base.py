@@ -184,23 +184,28 @@ or texts
         """
         from kesler.online import class_weights, passes
 
-        for name in _LEARNT:
-            vars(self).pop(name, None)
+        self._forget()
         with self._rows_as_set(), class_weights.of_all_rows(self, y):
             trials = passes.learn(self, passes.Plan.of(self), X, y, sample_weight)
         if trials is not None:
             trials.warn_if_sorted(self.answer.kind)
         self._input.columns.require_given(self)
         self._input.columns.warn_of_kinds()
-        if not self.__sklearn_is_fitted__():
+        if not self.n_known_:
             weightless = not n_learnt(self)
             why = "every sample_weight is zero" if weightless else "no target names a label"
+            self._forget()
             raise KeslerError(f"{why}, so there is no row to learn from")
         if self._fitted().ranks is not None:
             from kesler.online.backing_off import warn_if_flat
 
             warn_if_flat(self._fitted())
         return self
+
+    def _forget(self) -> None:
+        """Delete what has been learnt."""
+        for name in _LEARNT:
+            vars(self).pop(name, None)
 
     def partial_fit(
         self: Self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
