@@ -182,6 +182,8 @@ class ShareBoostClassifier(FewFeatures):
         Number of steps to solve for weights, in all rounds.
     converged_ : bool
         Whether all rounds reached `tol`.
+    dtype_ : dtype
+        The precision of the rows of `fit`, float64 or float32; that of X in an export to ONNX.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -297,7 +299,7 @@ class ShareBoostClassifier(FewFeatures):
             distinct.codes,
             distinct.counts(self.class_weight),
         )
-        classes = distinct.classes
+        classes, self.dtype_ = distinct.classes, X.dtype
         if goes_on:
             self._require_same(classes)
         else:
