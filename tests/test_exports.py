@@ -613,7 +613,7 @@ def test_a_step_of_ones_own_is_refused(tmp_path):
 
 def test_labels_that_no_file_holds_are_refused(tmp_path):
     model = model_of([Column(0)], X, classes_=np.array([(1, 2), None, 3], dtype=object))
-    with pytest.raises(KeslerError, match=r"the label \(1, 2\) is of type tuple"):
+    with pytest.raises(KeslerError, match=r"the label \(1, 2\) is of type tuple, which no file"):
         export(model, tmp_path / "model.py")
 
 

@@ -415,7 +415,7 @@ class CompactPredictor:
             tables,
             np.ascontiguousarray(weights[order]),
             np.asarray(model.intercept_, dtype=np.float64),
-            _plain_labels(model.classes_),
+            plain_labels(model.classes_),
             int(model.n_features_in_),
             names,
             model.dtype_,
@@ -468,12 +468,13 @@ def chosen_steps(model: Any) -> tuple[list[Step], list[str]]:
     return steps, [step.name(list(map(str, features))) for step in steps]
 
 
-def _plain_labels(classes: npt.NDArray[Any]) -> list[Label]:
+def plain_labels(classes: npt.NDArray[Any]) -> list[Label]:
+    """Return labels as Python's text and numbers; raise if one is neither."""
     labels: list[Label] = classes.tolist()
     for label in labels:
         if not isinstance(label, (str, int, float)):
             raise KeslerError(
-                f"the label {label!r} is of type {type(label).__name__}, which cannot be exported: "
+                f"the label {label!r} is of type {type(label).__name__}, which no file can hold: "
                 "use text or numbers as labels"
             )
     return labels
