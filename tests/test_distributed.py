@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 
 from kesler import (
@@ -22,9 +23,10 @@ from kesler import (
     OnlineMultilabelClassifier,
     ShareBoostClassifier,
     SoftmaxClassifier,
+    load,
 )
 from kesler.distributed.scattered import StoredValue, n_bytes
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, MismatchWarning
 from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.maps import Contrast, GaussianRatio
 from kesler.online.defaults import of_mapped
@@ -347,7 +349,150 @@ def test_row_groups_of_parquet_files_are_partitions(client, tmp_path):
         learn(OnlineClassifier(), Partitions.from_parquet(tmp_path, label="team"), client=client)
 
 
-def test_text_and_missing_values_in_parquet_are_named_features(client, tmp_path):
+# ---- tables -------------------------------------------------------------------------------------
+
+WORDS = np.array([f"word{i}" for i in range(40)])
+
+
+def table(n=300):
+    """A frame of columns of all kinds, whose texts tell the class and are never repeated."""
+    random = np.random.default_rng(3)
+    classes = random.integers(0, 3, n)
+    size = random.normal(size=n) + classes
+    size[[4, 60, 280]] = np.nan
+    return pd.DataFrame(
+        {
+            "body": [" ".join(random.choice(WORDS[10 * c : 10 * c + 20], 8)) for c in classes],
+            "size": size,
+            "team": np.where(random.random(n) < 0.1, None, random.choice(list("xyz"), n)),
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(random.integers(0, 900, n), "D"),
+            "kind": np.array(["a", "b", "c"])[classes],
+        }
+    )
+
+
+TABLE = table()
+CELLS = TABLE.drop(columns="kind")
+PA1 = OnlineClassifier("multi", update="pa1", uncertainty=False)
+
+
+def parted(frame, form, folder):
+    """The rows of a frame in four partitions of a form."""
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(folder / "rows.parquet", row_group_size=80, index=False)
+        return Partitions.from_parquet(folder / "rows.parquet", label="kind")
+    parts = [frame[start : start + 80] for start in range(0, len(frame), 80)]
+    if form == "csv":
+        for number, part in enumerate(parts):
+            part.to_csv(folder / f"{number}.csv", index=False)
+        return Partitions.from_files(folder, label="kind")
+    rows = [(each.drop(columns="kind"), each["kind"]) for each in parts]
+    if form == "mappings":
+        return Partitions.of((x.to_dict("records"), y.tolist()) for x, y in rows)
+    return Partitions.of(rows)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "mappings", "frames"])
+def test_tables_have_the_kinds_of_one_machine(form, client, tmp_path):
+    one = OnlineClassifier().fit(CELLS, TABLE["kind"])
+    many = learn(OnlineClassifier(), parted(TABLE, form, tmp_path), client=client)
+    found = {each.name: each.kind for each in many.schema_}
+    assert found == {"body": "text", "size": "number", "team": "category", "day": "date"}
+    assert list(found) == one.schema_.names
+    assert many.score(CELLS, TABLE["kind"]) > 0.97
+    assert not any(name.startswith("body=") for name in many.vocabulary_.names)
+    new = table(400)[300:]  # whose texts no partition has
+    assert many.score(new.drop(columns="kind"), new["kind"]) > 0.9
+
+
+def test_a_table_in_one_partition_is_learnt_as_on_one_machine(client):
+    """Texts and categories do not depend on the rows before: weights are equal to the last bit."""
+    cells = CELLS[["body", "team"]]
+    many = learn(PA1, Partitions.of([(cells, TABLE["kind"])]), epochs=1, client=client)
+    one = clone(PA1).fit(cells, TABLE["kind"])
+    assert many.vocabulary_.names == one.vocabulary_.names
+    assert (many.decision_function(cells) == one.decision_function(cells)).all()
+
+
+def test_numbers_are_scaled_by_all_rows_of_all_partitions(client, tmp_path):
+    moments = [
+        learn(PA1, parted(TABLE, form, tmp_path), client=client)._input.columns.known.moments
+        for form in ("parquet", "frames")
+    ]
+    size = TABLE["size"].dropna().to_numpy()
+    days = TABLE["day"].to_numpy().astype("datetime64[s]").astype(float)
+    for found in moments:
+        for name, numbers in (("size", size), ("day", days)):
+            expected = len(numbers), numbers.mean(), ((numbers - numbers.mean()) ** 2).sum()
+            np.testing.assert_allclose(found[name], expected, rtol=1e-9)
+
+
+def test_workers_learn_tables_as_this_process_does(workers, client, tmp_path):
+    rows = parted(TABLE, "parquet", tmp_path)
+    one, other = (learn(OnlineClassifier(), rows, client=each) for each in (client, workers))
+    assert (one.decision_function(CELLS) == other.decision_function(CELLS)).all()
+
+
+def test_a_model_of_tables_is_saved_and_learns_on(client, tmp_path):
+    model = learn(OnlineClassifier(), parted(TABLE, "parquet", tmp_path), client=client)
+    model.save(tmp_path / "model")
+    found = load(tmp_path / "model")
+    for each in (model, found):
+        each.partial_fit(CELLS[:50], TABLE["kind"][:50])
+    assert (found.decision_function(CELLS) == model.decision_function(CELLS)).all()
+    assert clone(found).fit(CELLS, TABLE["kind"]).score(CELLS, TABLE["kind"]) > 0.97
+
+
+@pytest.mark.parametrize("with_missing", ["no partition", "some partitions"])
+def test_columns_of_numbers_are_learnt_as_an_array(with_missing, client, tmp_path):
+    """With cells missing in some partitions alone, all of them take the place of an array's."""
+    frame = pd.DataFrame(X_WINE, columns=[f"x{j}" for j in range(13)])
+    if with_missing == "some partitions":
+        frame.loc[100:105, "x3"] = np.nan
+    rows = parted(frame.assign(kind=Y_WINE), "parquet", tmp_path)
+    model = learn(OnlineClassifier(), rows, client=client)
+    assert model.score(frame, Y_WINE) > 0.95
+    model.save(tmp_path / "model")
+    found = load(tmp_path / "model")
+    assert (found.decision_function(frame) == model.decision_function(frame)).all()
+    parts = [(frame[a : a + 80].to_numpy(), Y_WINE[a : a + 80]) for a in range(0, 178, 80)]
+    if with_missing == "no partition":
+        alike = learn(OnlineClassifier(), Partitions.of(parts), client=client)
+        assert (alike.decision_function(frame.to_numpy()) == model.decision_function(frame)).all()
+
+
+def test_columns_that_only_later_partitions_fill_are_learnt(client):
+    late = CELLS.assign(note=[None] * 200 + ["seen twice a day"] * 100)
+    parts = [(late[a : a + 100], TABLE["kind"][a : a + 100]) for a in (0, 100, 200)]
+    model = learn(OnlineClassifier(), Partitions.of(parts), client=client)
+    assert model.schema_.names[-1] == "note" and model.score(late, TABLE["kind"]) > 0.97
+
+
+def test_cells_that_do_not_fit_their_column_are_counted_or_refused(client):
+    odd = CELLS.astype({"size": object})
+    odd.loc[[120, 250], "size"] = ["unknown", "n.n."]
+    parts = [(odd[a : a + 100], TABLE["kind"][a : a + 100]) for a in (0, 100, 200)]
+    with pytest.warns(MismatchWarning, match="2 of 297 cells were no numbers, missing: 'unknown'"):
+        model = learn(OnlineClassifier(), Partitions.of(parts), client=client)
+    assert model.schema_["size"].n_misfits == 2
+    with pytest.raises(KeslerError, match=r"partition 1, row 21, column 'size'.*'unknown'"):
+        learn(OnlineClassifier(on_mismatch="raise"), Partitions.of(parts), client=client)
+
+
+def test_what_cannot_be_a_table_is_refused(client):
+    tables = (CELLS[:50], TABLE["kind"][:50])
+    with pytest.raises(KeslerError, match="columns=None learns numbers by their names"):
+        learn(OnlineClassifier(columns=None), Partitions.of([tables]), client=client)
+    named = ([{"size": 1.0}, {"size": 2.0}], ["a", "b"])
+    with pytest.raises(KeslerError, match="partition 1 has named rows, but partition 0 table ones"):
+        learn(OnlineClassifier(), Partitions.of([tables, named]), client=client)
+    with pytest.raises(KeslerError, match="all columns are ignored"):
+        ignored = dict.fromkeys(CELLS.columns, "ignore")
+        learn(OnlineClassifier(columns=ignored), Partitions.of([tables]), client=client)
+
+
+def test_text_and_missing_values_in_parquet_are_columns_of_a_table(client, tmp_path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = pa.table(
         {
@@ -359,8 +504,11 @@ def test_text_and_missing_values_in_parquet_are_named_features(client, tmp_path)
     pq.write_table(table, tmp_path / "0.parquet", row_group_size=2)
     rows = Partitions.from_parquet(str(tmp_path / "*.parquet"), label="kind")
     model = learn(OnlineClassifier(), rows, epochs=2, client=client)
-    assert model.vocabulary_.names == ["colour=red", "size", "colour=blue"]
-    with pytest.raises(KeslerError, match="identified by name: give numeric columns"):
+    assert {each.name: each.kind for each in model.schema_} == {
+        "colour": "category",
+        "size": "number",
+    }
+    with pytest.raises(KeslerError, match="columns of text, or cells that are missing: give num"):
         fit(SoftmaxClassifier(), rows, client=client)
 
 

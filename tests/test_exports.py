@@ -14,9 +14,19 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from kesler import KeslerError, ShareBoostClassifier, export
+from kesler import (
+    JointBoostClassifier,
+    KeslerError,
+    MixedNormClassifier,
+    OnlineClassifier,
+    ShareBoostClassifier,
+    export,
+)
+from kesler.datasets import load_pendigits
 from kesler.dictionaries import Dictionary
 from kesler.dictionaries.steps import Column, Piece, Product, Step, Stump, Template
 from kesler.sharing.exports.predictor import CompactPredictor
@@ -328,11 +338,101 @@ def test_fitted_dictionaries(dictionary, dtype, tmp_path):
         found = fewer.decision_function(given)
         np.testing.assert_allclose(scores, found, rtol=tolerance, atol=tolerance)
         assert imported(tmp_path / "model.py").predict(given).tolist() == expected
-        labels = session(tmp_path / "model.onnx").run(["label"], {"X": X})[0]
+        labels = session(tmp_path / "model.onnx").run(["label"], {"X": given})[0]
         assert labels.tolist() == expected
         if CC is not None:
             run, _ = compiled(tmp_path, tmp_path / "model.c")
             assert fewer.classes_[run(X, 3)[0]].tolist() == expected
+
+
+def test_onnx_takes_the_rows_that_the_loaders_give(tmp_path):
+    data = load_pendigits()
+    found = {}
+    for precision in ("double", "single"):
+        model = ShareBoostClassifier(4, dictionary="stumps").fit(data.X[:300], data.y[:300])
+        model.export(tmp_path / "model.onnx", precision=precision)
+        found[precision] = session(tmp_path / "model.onnx").run(["label", "scores"], {"X": data.X})
+        assert found[precision][0].tolist() == model.predict(data.X).tolist()
+    assert [scores.dtype for _, scores in found.values()] == [np.float64, np.float32]
+
+
+# ---- labels -------------------------------------------------------------------------------------
+
+TEXTS = st.text(
+    st.one_of(
+        st.sampled_from("\"'\\?%/{} \n\r\t0a"),
+        st.characters(exclude_characters="\0", codec="utf-8"),
+    ),
+    max_size=120,
+)
+WHOLE = st.integers(-(2**63), 2**64 - 1)
+MAIN = """#include <stdio.h>
+int main(void)
+{{
+    for (int i = 0; i < {n}; i++) {{
+        {say}
+        putchar(0);
+    }}
+    return 0;
+}}
+"""
+
+
+def printed(labels, say, folder):
+    """What a program prints that is compiled with an export of a model of these labels."""
+    model = model_of([Column(0)], X, labels=labels)
+    export(model, folder / "model.c")
+    source = folder / "main.c"
+    source.write_text((folder / "model.c").read_text() + MAIN.format(n=len(labels), say=say))
+    program = folder / "main"
+    done = subprocess.run(
+        [CC, *STRICT, "-O0", "-o", str(program), str(source)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    output = subprocess.run([str(program)], capture_output=True, check=True).stdout
+    return output.decode().split("\0")[:-1]
+
+
+@needs_compiler
+@settings(max_examples=60)
+@example(labels=["very damp grey soil", " " * 200, "very damp grey\nsoil " * 12])
+@example(labels=["??/", "??=", "\\", '"', "%s%n", "\\0", "\x01" + "1", "\U0001f600\u200d", ""])
+@example(labels=["' " * 2048, "\u00e9" * 2048])  # longer than a string of C99 must be
+@given(st.lists(TEXTS, min_size=1, max_size=12, unique=True))
+def test_labels_of_any_text_compile_and_print_as_they_are(tmp_path_factory, labels):
+    folder = tmp_path_factory.mktemp("labels")
+    assert printed(labels, "fputs(model_classes[i], stdout);", folder) == labels
+
+
+@needs_compiler
+@settings(max_examples=20)
+@example(numbers=[-(2**63), 2**63 - 1])
+@example(numbers=[5, 2**63, 2**64 - 1])
+@given(st.lists(WHOLE, min_size=1, max_size=5, unique=True))
+def test_labels_of_any_number_compile_and_print_as_they_are(tmp_path_factory, numbers):
+    unsigned = max(numbers) >= 2**63
+    assume(not unsigned or min(numbers) >= 0)
+    labels = np.array(numbers, dtype=np.uint64 if unsigned else np.int64)
+    say = f'printf("%{"llu" if unsigned else "lld"}", model_classes[i]);'
+    found = printed(labels, say, tmp_path_factory.mktemp("labels"))
+    assert found == [str(number) for number in numbers]
+
+
+def test_a_label_with_the_character_0_is_refused_in_c_alone(tmp_path):
+    model = model_of([Column(0)], X, labels=np.array(["a\0", "b"], dtype=object))
+    with pytest.raises(KeslerError, match=r"'a\\x00' contains the character 0, at which a text"):
+        export(model, tmp_path / "model.c")
+    export(model, tmp_path / "model.onnx")
+    labels = session(tmp_path / "model.onnx").run(["label"], {"X": X})[0]
+    assert labels.tolist() == model.predict(X).tolist() == ["a\0"] * len(X)
+
+
+@pytest.mark.parametrize("suffix", [".c", ".onnx"])
+def test_half_of_a_surrogate_pair_is_refused(suffix, tmp_path):
+    model = model_of([Column(0)], X, labels=np.array(["a", "\ud800"], dtype=object))
+    with pytest.raises(KeslerError, match=r"'\\ud800' contains half of a surrogate pair"):
+        export(model, tmp_path / f"model{suffix}")
+    assert not list(tmp_path.iterdir())
 
 
 # ---- what the files are -------------------------------------------------------------------------
@@ -484,6 +584,21 @@ def test_an_unfitted_model_is_refused(suffix, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    "model", [OnlineClassifier().fit(X, X[:, 0] > 0), JointBoostClassifier(), {}, None]
+)
+def test_what_cannot_be_exported_is_not_called_unfitted(model, tmp_path):
+    with pytest.raises(KeslerError, match=f"^{type(model).__name__} cannot be exported"):
+        export(model, tmp_path / "model.c")
+
+
+def test_a_mixed_norm_is_exported(tmp_path):
+    model = MixedNormClassifier(0.05).fit(X.astype(np.float32), X[:, 0] > 0)
+    model.export(tmp_path / "model.onnx")
+    labels = session(tmp_path / "model.onnx").run(["label"], {"X": X.astype(np.float32)})[0]
+    assert labels.tolist() == model.predict(X).tolist()
+
+
 def test_a_dictionary_that_tells_no_steps_is_refused(tmp_path):
     model = model_of([Column(0)], X, dictionary_=Silent([Column(0)]))
     with pytest.raises(KeslerError, match=r"Silent does not define .* step\(candidate\)"):
@@ -498,7 +613,7 @@ def test_a_step_of_ones_own_is_refused(tmp_path):
 
 def test_labels_that_no_file_holds_are_refused(tmp_path):
     model = model_of([Column(0)], X, classes_=np.array([(1, 2), None, 3], dtype=object))
-    with pytest.raises(KeslerError, match=r"the label \(1, 2\) is of type tuple"):
+    with pytest.raises(KeslerError, match=r"the label \(1, 2\) is of type tuple, which no file"):
         export(model, tmp_path / "model.py")
 
 

@@ -259,7 +259,7 @@ class MixedNormClassifier(FewFeatures):
         distinct = DistinctRows.of(X, y, row_weights(X, sample_weight))
         counts, rows = self._counts(distinct), distinct.of_rows(X)
         rows = summed(rows) if sparse.issparse(X) else rows
-        self.classes_ = distinct.classes
+        self.classes_, self.dtype_ = distinct.classes, X.dtype
         self.dictionary_: Dictionary = fitted(
             resolve_dictionary(self.dictionary), rows, distinct.y, counts
         )

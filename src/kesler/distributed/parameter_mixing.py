@@ -23,6 +23,7 @@ from kesler.distributed.mixing import Mixture, Numbering, require_mixable
 from kesler.distributed.partitions import Partitions
 from kesler.distributed.scattered import Scattered, resolve_client, sent
 from kesler.distributed.shards import Description, Shard, require_alike
+from kesler.distributed.tables import are_tables, with_features
 from kesler.errors import KeslerError
 from kesler.learner.learner import Learner
 from kesler.learner.uncertainty import require_use
@@ -117,7 +118,13 @@ def learn(
     ------
     KeslerError
         If the learner's parameters cannot be mixed, an argument is out of its range, partitions
-        differ in kind or number of features, or a worker raises an error for a row.
+        differ in kind or number of features, partitions are tables and the learner has
+        ``columns=None``, or a worker raises an error for a row.
+
+    Warns
+    -----
+    MismatchWarning
+        If cells of a table do not fit their column and count as missing.
 
     Notes
     -----
@@ -127,6 +134,12 @@ def learn(
     the epoch. The first instance of a class is that of the first shard with the class; largest
     values are those over all shards. Averaged weights include the weights after every trial of
     every shard.
+
+    Columns of texts, categories and dates, and columns with missing cells, make partitions tables.
+    Their kinds are inferred once, from the first 50 rows of the first partitions, and numbers and
+    dates are scaled by the mean and the deviation of all rows; on one machine, by those of the rows
+    so far. Rows are then learnt by a single learner of the features of their cells, or as an array
+    if all columns are numbers and the learner takes missing values.
 
     Shards add classes and feature names independently. Classes are numbered in the order in which
     they were seen, one partition after the other. A class or feature that a shard has not seen has
@@ -154,8 +167,12 @@ def learn(
     """
     _require_arguments(learner, epochs, mixing)
     client = resolve_client(client)
-    shards = partitions.read(client)
+    shards, state = partitions.read(client), None
     descriptions = shards.collect(Shard.description)
+    if are_tables(descriptions):
+        takes_missing = _takes_missing(learner)
+        shards, state = with_features(shards, learner, takes_missing=takes_missing)
+        descriptions = shards.collect(Shard.description)
     kind = require_alike(descriptions)
     filled = [number for number, each in enumerate(descriptions) if each.n_rows]
     shards = shards.some(filled).each(Shard.widened, kind.n_features)
@@ -170,6 +187,7 @@ def learn(
     if kind.columns is not None:
         model.feature_names_in_ = np.array(kind.columns, dtype=object)
         model._input.names = Vocabulary.of(kind.columns)
+    model._input.columns.state = state
     return cast(Model, model)
 
 
@@ -204,6 +222,12 @@ def mixable(learner: Model, *, dense: bool) -> Any:
     if dense and is_default and model._maker.members(own, dense=True) is not None:
         model.set_params(**{**of_mapped(), **given})
     return model
+
+
+def _takes_missing(learner: Any) -> bool:
+    """Return whether a copy that learns arrays takes missing values."""
+    model = mixable(learner, dense=True)
+    return bool(model._input.takes_missing(model))
 
 
 def _require_unlimited(model: Any) -> None:

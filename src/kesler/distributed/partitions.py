@@ -11,15 +11,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kesler.data.rows import Vocabulary
+from kesler.data.schema.records import table_of
 from kesler.distributed.scattered import Scattered, stored
-from kesler.distributed.shards import Shard, streamed
+from kesler.distributed.shards import Shard, holds_text, placed, streamed
 from kesler.errors import KeslerError
-from kesler.readers.features import Names
-from kesler.readers.opening import open_stream
+from kesler.readers.opening import has_columns, open_stream
 from kesler.readers.parquet_files import DAMAGE, opened
-from kesler.readers.reader import BadRow, readable
-from kesler.readers.records import Fields, Records
+from kesler.readers.reader import readable
+from kesler.readers.records import Fields
 
 
 def count_row_groups(path: str) -> int:
@@ -29,12 +28,12 @@ def count_row_groups(path: str) -> int:
 
 
 def read_row_group(path: str, group: int, label: str) -> Shard:
-    """Read a row group, as an array if all columns except the labels are numeric.
+    """Read a row group, as an array if all columns except the labels are numeric, else as a table.
 
     Raises
     ------
     KeslerError
-        If the file cannot be read, has no such column, or a row is bad or without a label.
+        If the file cannot be read, has no such column, or a row is without a label.
     """
     source = f"{path}, row group {group}"
     with readable(path, "Parquet", *DAMAGE), opened(path) as file:
@@ -51,7 +50,7 @@ def read_row_group(path: str, group: int, label: str) -> Shard:
     if features.num_columns and all(_holds_numbers(column) for column in features.columns):
         X = np.column_stack([_numbers(column) for column in features.columns])
         return Shard(X, y, source, features.column_names)
-    return _of_records(table, y, fields, source)
+    return Shard(placed(table_of(features), source), y, source)
 
 
 def _holds_numbers(column: Any) -> bool:
@@ -66,21 +65,6 @@ def _numbers(column: Any) -> Any:
     """Return a column as float32 if it has that type, else as float64."""
     values = column.to_numpy()
     return values if values.dtype == np.float32 else values.astype(np.float64)
-
-
-def _of_records(table: Any, y: list[Any], fields: Fields, source: str) -> Shard:
-    """Return rows with text or missing fields, converted as by the readers."""
-    vocabulary = Vocabulary()
-    records, entries = Records(fields, Names(vocabulary, grow=True)), []
-    for number, record in enumerate(table.to_pylist(), start=1):
-        try:
-            entries.append(records.example(record).entry)
-        except BadRow as fault:
-            raise KeslerError(f"{source}, row {number}: {fault}") from None
-    rows = records.gather(entries)
-    if rows.dense:
-        return Shard(rows.values.reshape(rows.shape), y, source, vocabulary.names)
-    return Shard(rows, y, source, vocabulary.names)
 
 
 class Piece(Protocol):
@@ -159,8 +143,9 @@ class Partitions:
     def from_parquet(cls, paths: Any, *, label: str) -> Partitions:
         """Return partitions of Parquet files, one for each row group; columns are features.
 
-        If every column except the labels is numeric, rows are dense arrays of the type of the
-        columns; otherwise "column=value" is a feature, as in `kesler.readers`.
+        If every column except the labels is numeric and has no missing cell, rows are dense arrays
+        of the type of the columns. Otherwise they are tables, whose columns have their kinds by the
+        first 50 rows of all, as on one machine: texts, categories, dates and so on.
 
         Parameters
         ----------
@@ -182,6 +167,9 @@ class Partitions:
         text: str | Sequence[str] | None = None,
     ) -> Partitions:
         """Return partitions of files in any format that `kesler learn` reads, one for each file.
+
+        Files with columns of texts are tables, as in `from_parquet`, unless `text` is given. The
+        files are read twice then.
 
         Parameters
         ----------
@@ -244,8 +232,19 @@ class File(OnDisk):
     text: str | Sequence[str] | None
 
     def read(self) -> Shard:
-        """Read all rows of the file."""
-        stream = open_stream(self.path, format=self.format, label=self.label, text=self.text)
+        """Read all rows of the file, as a table if it has columns of texts."""
+        shard = self._read()
+        if shard.kind != "named" or self.text is not None:
+            return shard
+        if not has_columns(self.path, self.format):
+            return shard
+        table = self._read(as_table=True)
+        return table if holds_text(table.X) else shard
+
+    def _read(self, *, as_table: bool = False) -> Shard:
+        stream = open_stream(
+            self.path, format=self.format, label=self.label, text=self.text, as_table=as_table
+        )
         return streamed(stream, self.path)
 
 

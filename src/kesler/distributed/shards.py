@@ -15,6 +15,7 @@ from kesler.batch.estimator import class_weights
 from kesler.batch.softmax import summed
 from kesler.data import inputs
 from kesler.data.rows import Rows, Vocabulary
+from kesler.data.schema.records import Places, Table, is_table, table_of
 from kesler.distributed.scattered import Scattered
 from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
@@ -27,8 +28,9 @@ class Shard:
 
     Parameters
     ----------
-    X : array, CSR array or Rows
-        `Rows` if features are identified by name; their numbers are specific to this shard.
+    X : array, CSR array, Rows or Table
+        `Rows` if features are identified by name; their numbers are specific to this shard. A
+        `Table` has columns of text, or cells that are missing, which are no features yet.
     y : list or array
         Labels of the rows.
     source : str
@@ -51,21 +53,24 @@ class Shard:
         KeslerError
             If there is not one label for each row.
         """
-        rows, names = _in_one_form(X)
+        rows, names = _in_one_form(X, source)
         labels = y if isinstance(y, list) else np.asarray(y)
-        if rows.shape[0] != len(labels):
+        shard = cls(rows, labels, source, names)
+        if len(shard) != len(labels):
             raise KeslerError(
-                f"{source} has {rows.shape[0]} rows and {len(labels)} labels: give one label for "
+                f"{source} has {len(shard)} rows and {len(labels)} labels: give one label for "
                 "each row"
             )
-        return cls(rows, labels, source, names)
+        return shard
 
     def __len__(self) -> int:
-        return int(self.X.shape[0])
+        return len(self.X) if isinstance(self.X, Table) else int(self.X.shape[0])
 
     @property
     def kind(self) -> str:
-        """The kind of rows: "dense", "sparse" or "named"."""
+        """The kind of rows: "dense", "sparse", "named" or "table"."""
+        if isinstance(self.X, Table):
+            return "table"
         if isinstance(self.X, Rows):
             return "named"
         return "sparse" if sparse.issparse(self.X) else "dense"
@@ -80,8 +85,10 @@ class Shard:
 
     def description(self) -> Description:
         """Return the description of the shard."""
-        names = self.names if self.kind == "dense" else None
-        return Description(len(self), int(self.X.shape[1]), self.kind, self.source, names)
+        kind = self.kind
+        n_features = self.X.n_features if kind == "table" else int(self.X.shape[1])
+        names = self.names if kind == "dense" else None
+        return Description(len(self), n_features, kind, self.source, names)
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,7 @@ def require_alike(descriptions: Sequence[Description]) -> Description:
         if each.kind != first.kind:
             raise KeslerError(
                 f"{each.source} has {each.kind} rows, but {first.source} {first.kind} ones: give "
-                "all partitions in one form (missing values make the rows of a table sparse)"
+                "all partitions in one form"
             )
         if each.kind == "dense" and each.n_features != first.n_features:
             raise KeslerError(
@@ -138,13 +145,19 @@ def streamed(stream: Stream, source: str) -> Shard:
         If its rows have weights, or ratings by sub-experts.
     """
     blocks = list(stream)
-    rows = Rows.concatenate([block.rows for block in blocks])
-    if rows.ratings is not None or any(block.weights is not None for block in blocks):
+    rows: Any = [block.rows for block in blocks]
+    of_cells = bool(rows) and isinstance(rows[0], Table)
+    rows = Table.concatenate(rows) if of_cells else Rows.concatenate(rows)
+    if (not of_cells and rows.ratings is not None) or any(
+        block.weights is not None for block in blocks
+    ):
         raise KeslerError(
             f"{source} has row weights or ratings of classes, which partitions do not support: "
             "learn it on one machine, or remove weights and ratings"
         )
     labels = [label for block in blocks for label in block.labels]
+    if of_cells:
+        return Shard(rows, labels, source)
     if stream.vocabulary is None:
         return Shard(as_matrix(rows), labels, source)
     if rows.dense:
@@ -157,8 +170,20 @@ def as_matrix(rows: Rows) -> Any:
     return sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=rows.shape)
 
 
-def _in_one_form(X: Any) -> tuple[Any, list[str] | None]:
+def holds_text(table: Table) -> bool:
+    """Return whether a cell of a table is a text."""
+    return any(type(cell) is str for cells in table.columns.values() for cell in cells)
+
+
+def placed(table: Table, source: str) -> Table:
+    """Return the table of a partition whose rows messages name, counted from 1."""
+    return replace(table, places=Places(source, "row", [*range(1, len(table) + 1)]))
+
+
+def _in_one_form(X: Any, source: str) -> tuple[Any, list[str] | None]:
     """Return rows in the form of a shard, and the names of their features."""
+    if is_table(X):
+        return placed(table_of(X), source), None
     if inputs.holds_names(X):
         vocabulary = Vocabulary()
         return inputs.named_rows(X, vocabulary, learn=True), vocabulary.names
@@ -227,10 +252,13 @@ def numbered(shards: Scattered, class_weight: Any) -> Batches:
     """Return the rows with classes by number, and the weight of each row."""
     descriptions = shards.collect(Shard.description)
     kind = require_alike(descriptions)
-    if kind.kind == "named":
+    if kind.kind in ("named", "table"):
+        has = "features that are identified by name"
+        if kind.kind == "table":
+            has = "columns of text, or cells that are missing"
         raise KeslerError(
-            f"the features of {kind.source} are identified by name: give numeric columns, for "
-            "example by sklearn.feature_extraction.FeatureHasher"
+            f"{kind.source} has {has}: give numeric columns, for example by "
+            "sklearn.feature_extraction.FeatureHasher"
         )
     filled = [number for number, each in enumerate(descriptions) if each.n_rows]
     shards = shards.some(filled)

@@ -191,6 +191,9 @@ def _require_plain(names: Iterable[Any]) -> None:
 def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
     """Return the arrays and the validated metadata of a model file."""
     arrays, metadata = model_file.load(path)
+    if isinstance(metadata, dict) and "classifier" in metadata:
+        name = metadata["classifier"]
+        raise KeslerError(f"{path} holds a {name}, not an online learner: use {name}.load(path)")
     return arrays, validated(metadata)
 
 

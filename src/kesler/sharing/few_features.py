@@ -34,6 +34,8 @@ class FewFeatures(ClassScores, SelectorMixin, ClassifierMixin, BaseEstimator):
     dictionary_ : Dictionary
         The fitted dictionary.
     classes_ : array of shape (n_classes,)
+    dtype_ : dtype
+        The precision of the rows of `fit`, float64 or float32.
     """
 
     support_: npt.NDArray[np.int64]
@@ -41,6 +43,7 @@ class FewFeatures(ClassScores, SelectorMixin, ClassifierMixin, BaseEstimator):
     intercept_: Floats
     dictionary_: Dictionary
     classes_: npt.NDArray[Any]
+    dtype_: np.dtype[Any] = np.dtype(np.float64)  # of models pickled before there was any
 
     @property
     def cost_(self) -> int:

@@ -97,6 +97,44 @@ def entries_of(
     return Entries.interleaved(found, n_rows), after
 
 
+def moments_of(values: Values, schema: Schema) -> Moments:
+    """Return the moments of the columns of numbers and dates of some rows.
+
+    Examples
+    --------
+    >>> from kesler.data.schema.schema import Column
+    >>> moments_of({"size": [1.0, None, 3.0]}, Schema((Column("size", "number"),)))
+    {'size': (2.0, 2.0, 2.0)}
+    """
+    found = {}
+    for column in schema:
+        if column.kind in GRIDS and column.name in values:
+            [array] = _arrays_of(column.kind, {column.name: values[column.name]}).values()
+            numbers = _numbers(array)
+            known = numbers[~np.isnan(numbers)]
+            mean = float(known.mean()) if len(known) else 0.0
+            found[column.name] = float(len(known)), mean, float(np.square(known - mean).sum())
+    return found
+
+
+def joined_moments(one: Moments, other: Moments) -> Moments:
+    """Return the moments of the rows of both.
+
+    Examples
+    --------
+    >>> joined_moments({"a": (2.0, 2.0, 2.0)}, {"a": (1.0, 5.0, 0.0), "b": (1.0, 3.0, 0.0)})
+    {'a': (3.0, 3.0, 8.0), 'b': (1.0, 3.0, 0.0)}
+    """
+    joined = dict(one)
+    for name, (n, mean, squares) in other.items():
+        before, mean_before, squares_before = joined.get(name, (0.0, 0.0, 0.0))
+        total, gap = before + n, mean - mean_before
+        share = n / total if total else 0.0
+        squares += squares_before + gap * gap * before * share
+        joined[name] = total, mean_before + gap * share, squares
+    return joined
+
+
 def _entries_of_parts(kind: str, cells: Values, schema: Schema, length: float | None) -> Entries:
     """Return the features of columns whose cells recur."""
     parts = Parts()

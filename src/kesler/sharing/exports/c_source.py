@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.errors import KeslerError
 from kesler.sharing.exports.predictor import (
     ColumnTable,
     CompactPredictor,
@@ -19,8 +20,12 @@ from kesler.sharing.exports.predictor import (
     StumpTable,
     Table,
     TemplateTable,
+    encoded,
 )
 from kesler.sharing.exports.python_module import account, remark, spelt, wrapped
+
+MOST_SIGNED = 2**63 - 1  # the largest long long
+LONGEST_LITERAL = 4095  # in characters, as C99 promises
 
 SOURCE = """\
 /*
@@ -289,8 +294,9 @@ class Writer:
         """Return the table of labels."""
         labels = self.predictor.classes
         kind = _label_type(labels)
-        spelling = ", ".join(map(_spelt_label, labels))
-        return f"const {kind} {name}_classes[{len(labels)}] = {{\n{wrapped(spelling)}\n}};\n"
+        # One in a line: wrapping would break lines within the text of a label.
+        spelling = ",\n".join(f"    {_spelt_label(label)}" for label in labels)
+        return f"const {kind} {name}_classes[{len(labels)}] = {{\n{spelling}\n}};\n"
 
     def reals(self, name: str, numbers: npt.NDArray[Any]) -> str:
         """Return a table of numbers; two-dimensional ones are written by rows."""
@@ -428,14 +434,34 @@ def _table(declared: str, shape: tuple[int, ...], numbers: Iterable[str]) -> str
 def _label_type(labels: list[Label]) -> str:
     if isinstance(labels[0], str):
         return "char *const"
-    return "double" if isinstance(labels[0], float) else "long long"
+    if isinstance(labels[0], float):
+        return "double"
+    return "unsigned long long" if max(map(int, labels)) > MOST_SIGNED else "long long"
 
 
 def _spelt_label(label: Label) -> str:
-    if not isinstance(label, str):
-        return repr(label) if isinstance(label, float) else str(int(label))
-    stored = "".join(
+    if isinstance(label, str):
+        return _literal_text(label)
+    if isinstance(label, float):
+        return repr(label)
+    if label < -MOST_SIGNED:
+        return f"(-{MOST_SIGNED} - 1)"  # C reads -9223372036854775808 as minus a number too large
+    return f"{label:d}U" if label > MOST_SIGNED else f"{label:d}"
+
+
+def _literal_text(label: str) -> str:
+    """Return the bytes of a label in UTF-8 as a string in C, all but plain characters by number."""
+    if "\0" in label:
+        raise KeslerError(
+            f"the label {label!r:.60} contains the character 0, at which a text in C ends: rename "
+            "the class, or export to .py or .onnx"
+        )
+    stored = encoded(label)
+    if len(stored) > LONGEST_LITERAL:
+        characters = wrapped(", ".join(f"'\\{byte:03o}'" for byte in stored), " " * 8)
+        return f"(const char[]){{\n{characters}, 0}}"
+    plain = (
         chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}"
-        for byte in label.encode()
+        for byte in stored
     )
-    return f'"{stored}"'
+    return f'"{"".join(plain)}"'

@@ -29,22 +29,22 @@ def export(
     - ``.c``: C99 without dependencies or allocations, with ``NAME_predict``, which returns the
       index of the class in ``NAME_classes``, and ``NAME_scores``; it reads only the chosen
       features.
-    - ``.onnx``: a graph of standard operators with input ``X`` and outputs ``label`` and
-      ``scores``.
+    - ``.onnx``: a graph of standard operators with input ``X``, of the precision of the rows of
+      `fit`, and outputs ``label`` and ``scores``.
 
     Parameters
     ----------
-    model : ShareBoostClassifier
+    model : ShareBoostClassifier or MixedNormClassifier
         A fitted model; use `model.at(n)` for fewer features.
     path : str or path
         The file to write; its suffix determines the format. An existing file is replaced.
     precision : {'double', 'single'}, default 'double'
-        The precision of inputs and computations in C and ONNX. ``'double'`` gives the estimator's
-        scores up to rounding, except for templates in ONNX, whose convolutions are in single
-        precision. ``'single'`` halves the tables and suits processors without double precision;
-        predictions may differ for instances whose best classes have nearly equal scores.
-        Thresholds of stumps are rounded such that decisions are the same for all single-precision
-        inputs.
+        The precision of computations in C and ONNX, and of inputs in C; in ONNX, inputs have single
+        precision also if the rows of `fit` had. ``'double'`` gives the estimator's scores up to
+        rounding, except for templates in ONNX, whose convolutions are in single precision.
+        ``'single'`` halves the tables and suits processors without double precision; predictions
+        may differ for instances whose best classes have nearly equal scores. Thresholds of stumps
+        are rounded such that decisions are the same for all single-precision inputs.
     name : str, optional
         The prefix of the names in C, and the name of the graph in ONNX; by default the stem of the
         file name.
@@ -56,8 +56,9 @@ def export(
     NotFittedError
         If the model is not fitted.
     KeslerError
-        If the suffix is unknown, an option does not apply to the format, the dictionary does not
-        define steps, or onnx is not installed.
+        If the model is of another class, the suffix is unknown, an option does not apply to the
+        format, the dictionary does not define steps, onnx is not installed, or UTF-8 or a text in C
+        cannot represent a label.
 
     Examples
     --------

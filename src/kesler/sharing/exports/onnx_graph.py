@@ -20,6 +20,7 @@ from kesler.sharing.exports.predictor import (
     StumpTable,
     Table,
     TemplateTable,
+    encoded,
 )
 from kesler.sharing.exports.python_module import account
 
@@ -36,10 +37,14 @@ def onnx_model(predictor: CompactPredictor, name: str, single: bool) -> ModelPro
     name : str
         The name of the graph.
     single : bool
-        Whether X and scores have single instead of double precision. Convolutions always have
-        single precision, since runtimes support no other.
+        Whether X and scores have single precision. Otherwise scores have double precision, and X
+        that of the rows of `fit`. Convolutions always have single precision, since runtimes support
+        no other.
     """
     graph = Graph(np.dtype(np.float32 if single else np.float64))
+    of_rows = graph.kind if single else _kind(predictor.dtype)
+    if of_rows != graph.kind:
+        graph.rows = graph.add("Cast", "X", to=graph.kind)
     parts = [graph.part(table) for table in predictor.tables]
     values = graph.add("Concat", *parts, axis=1)
     products = graph.add("MatMul", values, graph.reals(predictor.weights))
@@ -52,7 +57,7 @@ def onnx_model(predictor: CompactPredictor, name: str, single: bool) -> ModelPro
         helper.make_tensor_value_info("label", of_labels, ["n_rows"]),
         helper.make_tensor_value_info("scores", graph.kind, ["n_rows", len(predictor.classes)]),
     ]
-    inputs = [helper.make_tensor_value_info("X", graph.kind, ["n_rows", predictor.n_features])]
+    inputs = [helper.make_tensor_value_info("X", of_rows, ["n_rows", predictor.n_features])]
     made = helper.make_graph(graph.nodes, name, inputs, outputs, graph.constants)
     model = helper.make_model(
         made,
@@ -66,8 +71,14 @@ def onnx_model(predictor: CompactPredictor, name: str, single: bool) -> ModelPro
 
 
 def _labels(classes: list[Label]) -> npt.NDArray[Any]:
-    labels = np.array(classes)
-    return labels.astype(object if labels.dtype.kind == "U" else labels.dtype)
+    if isinstance(classes[0], str):
+        # Not as an array of text, which drops the characters 0 at the end of a label.
+        return np.array([encoded(str(label)) for label in classes], dtype=object)
+    return np.array(classes)
+
+
+def _kind(dtype: np.dtype[Any]) -> int:
+    return int(helper.np_dtype_to_tensor_dtype(dtype))
 
 
 @dataclass
@@ -75,13 +86,14 @@ class Graph:
     """The nodes and constants of a graph."""
 
     dtype: np.dtype[Any]
+    rows: str = "X"
     nodes: list[NodeProto] = field(default_factory=list)
     constants: list[TensorProto] = field(default_factory=list)
 
     @property
     def kind(self) -> int:
-        """The ONNX type of X and of scores."""
-        return int(helper.np_dtype_to_tensor_dtype(self.dtype))
+        """The ONNX type of scores."""
+        return _kind(self.dtype)
 
     def add(self, operator: str, *inputs: str, output: str | None = None, **options: Any) -> str:
         """Add a node; return the name of its output."""
@@ -100,8 +112,8 @@ class Graph:
         return self.constant(np.asarray(array, dtype=self.dtype))
 
     def features(self, index: npt.NDArray[np.int64]) -> str:
-        """Take some columns of X."""
-        return self.add("Gather", "X", self.constant(index), axis=1)
+        """Take some columns of the rows."""
+        return self.add("Gather", self.rows, self.constant(index), axis=1)
 
     @singledispatchmethod
     def part(self, table: Table) -> str:
@@ -126,7 +138,7 @@ class Graph:
     @part.register
     def _(self, table: PieceTable) -> str:
         """Add the columns of pieces; offsets have the shape (n_rows, n_centres, n_features)."""
-        rows = self.add("Unsqueeze", "X", self.constant(np.array([1])))
+        rows = self.add("Unsqueeze", self.rows, self.constant(np.array([1])))
         offsets = self.add("Sub", rows, self.reals(table.centres))
         squares = self.add("Mul", offsets, offsets)
         distances = self.add("ReduceSum", squares, self.constant(np.array([2])), keepdims=0)
@@ -144,7 +156,7 @@ class Graph:
     def _(self, table: TemplateTable) -> str:
         n_patches, height, width = table.patches.shape
         shape = self.constant(np.array([-1, 1, *table.image_shape]))
-        images = self.add("Cast", self.add("Reshape", "X", shape), to=TensorProto.FLOAT)
+        images = self.add("Cast", self.add("Reshape", self.rows, shape), to=TensorProto.FLOAT)
         pads = [table.padding] * 4
         patches = table.patches.reshape(n_patches, 1, height, width)
         responses = self.add("Conv", images, self._single(patches), pads=pads)

@@ -363,6 +363,8 @@ class CompactPredictor:
         Number of features of an instance.
     names : list of str
         The names of the chosen features, in the order of choice.
+    dtype : dtype
+        The precision of the rows of the fit, float64 or float32.
 
     Attributes
     ----------
@@ -393,6 +395,7 @@ class CompactPredictor:
     classes: list[Label]
     n_features: int
     names: list[str]
+    dtype: np.dtype[Any]
 
     @classmethod
     def of(cls, model: Any) -> CompactPredictor:
@@ -412,9 +415,10 @@ class CompactPredictor:
             tables,
             np.ascontiguousarray(weights[order]),
             np.asarray(model.intercept_, dtype=np.float64),
-            _plain_labels(model.classes_),
+            plain_labels(model.classes_),
             int(model.n_features_in_),
             names,
+            model.dtype_,
         )
 
     @property
@@ -452,6 +456,11 @@ class CompactPredictor:
 
 def chosen_steps(model: Any) -> tuple[list[Step], list[str]]:
     """Return the steps of the chosen features of a fitted model, and their names."""
+    if not hasattr(type(model), "export"):
+        raise KeslerError(
+            f"{type(model).__name__} cannot be exported, as it does not choose few features for "
+            "all classes: give a fitted ShareBoostClassifier or MixedNormClassifier"
+        )
     check_is_fitted(model, "support_")
     steps = [model.dictionary_.step(int(candidate)) for candidate in model.support_]
     named = getattr(model, "feature_names_in_", None)
@@ -459,12 +468,30 @@ def chosen_steps(model: Any) -> tuple[list[Step], list[str]]:
     return steps, [step.name(list(map(str, features))) for step in steps]
 
 
-def _plain_labels(classes: npt.NDArray[Any]) -> list[Label]:
+def plain_labels(classes: npt.NDArray[Any]) -> list[Label]:
+    """Return labels as Python's text and numbers; raise if one is neither."""
     labels: list[Label] = classes.tolist()
     for label in labels:
         if not isinstance(label, (str, int, float)):
             raise KeslerError(
-                f"the label {label!r} is of type {type(label).__name__}, which cannot be exported: "
+                f"the label {label!r} is of type {type(label).__name__}, which no file can hold: "
                 "use text or numbers as labels"
             )
     return labels
+
+
+def encoded(label: str) -> bytes:
+    """Return a label in UTF-8.
+
+    Raises
+    ------
+    KeslerError
+        If it contains half of a surrogate pair, which UTF-8 cannot represent.
+    """
+    try:
+        return label.encode()
+    except UnicodeEncodeError as error:
+        raise KeslerError(
+            f"the label {label!r:.60} contains half of a surrogate pair, which UTF-8 cannot "
+            "represent: rename the class"
+        ) from error
