@@ -19,6 +19,8 @@ from kesler.cli.descriptions import (
     EXIT,
     EXPLAIN,
     EXPLAIN_EXAMPLES,
+    JOURNAL,
+    JOURNAL_EXAMPLES,
     LEARN,
     LEARN_EXAMPLES,
     PREDICT,
@@ -55,6 +57,7 @@ def parser() -> ArgumentParser:
         commands.add_parser(name, help=summary, add=add, description=description, epilog=examples)
 
     command("compare", "compare several methods on one stream", _compare, COMPARE, COMPARE_EXAMPLES)
+    command("journal", "verify a journal", _journal, JOURNAL, JOURNAL_EXAMPLES)
     command("learn", "learn from a stream and write the model", _learn, LEARN, LEARN_EXAMPLES)
     command("predict", "print the predicted class of each row", _predict, PREDICT, PREDICT_EXAMPLES)
     command("explain", "print why rows have their class", _explain, EXPLAIN, EXPLAIN_EXAMPLES)
@@ -406,11 +409,20 @@ def _predict(command: Command) -> None:
     _reading(command)
 
 
-def _undo(command: Command) -> None:
+def _journal(command: Command) -> None:
+    command.add_argument("action", choices=["verify", "export"], help="what to do")
+    _model_of_journal(command)
+
+
+def _model_of_journal(command: Command) -> None:
     command.add_argument("database", metavar="DATABASE", help="file of the journal")
+    command.add_argument("--model", metavar="NAME", help="name of a model (default: the only one)")
+
+
+def _undo(command: Command) -> None:
+    _model_of_journal(command)
     add = command.add_argument
     add("ids", metavar="ID", nargs="*", help="id of a row, a relabel, a rename, a merge or an undo")
-    add("--model", metavar="NAME", help="name of the model (default: the only one)")
     add(
         "-n",
         type=_positive,
