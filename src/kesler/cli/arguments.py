@@ -458,6 +458,18 @@ def _serve(command: Command) -> None:
         help="most rows of a request, a file or a stream (default: 100000)",
     )
     add(
+        "--max-connections",
+        type=_positive,
+        metavar="N",
+        help="most connections; beyond, that which is silent for longest is closed (default: 500)",
+    )
+    add(
+        "--patience",
+        type=_positive,
+        metavar="SECONDS",
+        help="time after which a client that does not go on is left (default: 15)",
+    )
+    add(
         "--rate",
         type=_positive,
         metavar="N",
