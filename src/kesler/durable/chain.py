@@ -12,7 +12,7 @@ All digests are SHA-256, as 64 hexadecimal characters.
 from __future__ import annotations
 
 import json
-import secrets
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -117,7 +117,7 @@ class End(NamedTuple):
 
 def new_nonce() -> str:
     """Return a random number of 128 bits."""
-    return secrets.token_hex(16)
+    return os.urandom(16).hex()
 
 
 def seal_of(nonce: str, text: str) -> str:

@@ -104,6 +104,7 @@ _APPEND = (
     f"INSERT INTO events (number, model, digest, nonce, {', '.join(_OF_EVENT)}) "
     f"VALUES ({', '.join('?' * (4 + len(_OF_EVENT)))})"
 )
+_NEXT = "(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'events')"
 _LINKS = (
     f"SELECT number, digest, sealed, nonce, taken_back, {_CONTENT} "
     "FROM events LEFT JOIN rows USING (number) WHERE"
@@ -340,14 +341,14 @@ class Storage:
 
     def next_number(self) -> int:
         """Return the number of the next event of any model, until others write."""
-        found = self._one("SELECT seq FROM sqlite_sequence WHERE name = 'events'")
-        return 1 if found is None else found[0] + 1
+        found: int = self._one(f"SELECT {_NEXT}")[0]
+        return found
 
     def append(self, key: int, kind: str, id: str, **values: Any) -> int:
         """Append an event to the history of a model, with its row, and return its number."""
         content = Content(kind, id, time.time(), **values)
-        number, nonce = self.next_number(), new_nonce()
-        (head,) = self._one("SELECT head FROM models WHERE key = ?", key)
+        number, head = self._one(f"SELECT {_NEXT}, head FROM models WHERE key = ?", key)
+        nonce = new_nonce()
         digest = digest_after(head, number, seal_of(nonce, content.text))
         self._do(_APPEND, number, key, digest, nonce, *content[: len(_OF_EVENT)])
         if content.row is not None:
