@@ -347,8 +347,8 @@ class Storage:
     def append(self, key: int, kind: str, id: str, **values: Any) -> int:
         """Append an event to the history of a model, with its row, and return its number."""
         content = Content(kind, id, time.time(), **values)
-        number, head = self._one(f"SELECT {_NEXT}, head FROM models WHERE key = ?", key)
-        nonce = new_nonce()
+        end: tuple[int, str] = self._one(f"SELECT {_NEXT}, head FROM models WHERE key = ?", key)
+        (number, head), nonce = end, new_nonce()
         digest = digest_after(head, number, seal_of(nonce, content.text))
         self._do(_APPEND, number, key, digest, nonce, *content[: len(_OF_EVENT)])
         if content.row is not None:
