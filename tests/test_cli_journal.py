@@ -40,8 +40,8 @@ def test_the_export_is_that_of_the_journal(database, capsys):
     with Journal(database) as journal:
         assert lines == [*journal.export("mail")]
         journal.open("desk", OnlineClassifier())
-    content = json.loads(json.loads(lines[2])["content"])
-    assert (content["id"], json.loads(content["row"])) == ("m2", "team lünch")
+    said, row = json.loads(lines[2])["content"].split("\n")
+    assert (json.loads(said)["id"], json.loads(row)) == ("m2", "team lünch")
     refused(kesler(capsys, "journal", "export", database), "desk, mail", "--model")
     assert kesler(capsys, "journal", "export", database, "--model", "mail").lines == lines
     refused(kesler(capsys, "journal", "export", database, "--model", "post"), "desk, mail")

@@ -44,8 +44,14 @@ class Content(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The content as JSON, which is what is sealed."""
-        return _to_json(dict(zip(self._fields, self, strict=True)))
+        """What is sealed: all that is given as a JSON object, and a row, if any, in a second line.
+
+        A row is long, and JSON already: it would be written as JSON once more within the object.
+        """
+        *described, row = self
+        names = zip(self._fields, described, strict=False)
+        text = _to_json({name: value for name, value in names if value is not None})
+        return text if row is None else f"{text}\n{row}"
 
 
 class Link(NamedTuple):
