@@ -88,6 +88,8 @@ def test_what_is_deleted_or_not_there_has_no_chain(tmp_path):
     with Journal(tmp_path / "desk.db") as journal:
         journal.open("mail", OnlineClassifier())
         assert journal.verify() == [] and len([*journal.export("mail")]) == 1
+        journal.open("mail").learn_one("win cash", "spam", id="m1")
+        journal.open("mail").forget("m1")
         journal.delete("mail")
         assert journal.verify() == [] and journal.digests() == {}
         with pytest.raises(KeslerError, match="no model 'mail'"):
@@ -384,3 +386,22 @@ def test_rows_that_are_forgotten_leave_a_digest_and_no_word(tmp_path):
     with Journal(tmp_path / "desk.db") as journal:
         assert journal.check() == []
     assert nonces["planted0055i"].encode() in files_of(tmp_path)
+
+
+def test_a_class_that_is_forgotten_leaves_no_random_number_of_its_rows(tmp_path):
+    """With it the name of the class could be tried as a part of an answer that is left."""
+    with Journal(tmp_path / "desk.db") as journal:
+        tags = journal.open("tags", OnlineMultilabelClassifier())
+        for i in range(9):
+            answer = ["a", "plantedclass"][: 1 + i % 2]
+            tags.learn_one(f"w{i} all", answer, id=f"m{i}")
+        tags.rename("a", "plantedname")
+        lines = [json.loads(line) for line in journal.export("tags")][1:]
+        kept = journal.digests()["tags"]
+        for label in ("plantedclass", "plantedname"):
+            tags.forget_class(label)
+            contents = files_of(tmp_path)
+            assert label.encode() not in contents
+            assert not any(each["nonce"].encode() in contents for each in lines)
+            assert journal.verify() == []
+        assert any(json.loads(line)["digest"] == kept for line in journal.export("tags"))
