@@ -14,7 +14,7 @@ from kesler.cli.names import HYPOTHESES, PARTS
 from kesler.learner.classes import OnNewClass
 from kesler.settings.table import SETTINGS
 
-COMMANDS = ("compare", "learn", "predict", "explain", "serve", "share", "test", "undo", "warm-up")
+COMMANDS = tuple("compare learn predict explain journal serve share test undo warm-up".split())
 
 
 @pytest.mark.parametrize("command", COMMANDS)

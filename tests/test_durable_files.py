@@ -577,6 +577,12 @@ CREATE TABLE snapshots (
 INSERT INTO snapshots SELECT model, at, digest, maker, contents FROM parts;
 DROP TABLE parts;
 PRAGMA user_version = 1;
+ALTER TABLE models DROP COLUMN head;
+ALTER TABLE events DROP COLUMN forgotten;
+ALTER TABLE events DROP COLUMN nonce;
+ALTER TABLE events DROP COLUMN sealed;
+ALTER TABLE events DROP COLUMN digest;
+DROP TABLE forgotten;
 """  # what a journal of the first version had
 
 
@@ -601,7 +607,7 @@ def test_snapshots_are_used(tmp_path, monkeypatch, part, version):
             mail = journal.open("mail")
             assert file_of(mail, tmp_path) == contents
             assert not journal.check()
-    assert len(read) == version  # those of the first version are made again
+    assert len(read) == min(version, 2)  # those of the first version are made again
 
 
 def test_tables_of_no_version_are_refused(tmp_path):

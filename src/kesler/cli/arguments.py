@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import (
     Action,
     ArgumentParser,
-    ArgumentTypeError,
     Namespace,
     RawDescriptionHelpFormatter,
 )
@@ -19,6 +18,8 @@ from kesler.cli.descriptions import (
     EXIT,
     EXPLAIN,
     EXPLAIN_EXAMPLES,
+    JOURNAL,
+    JOURNAL_EXAMPLES,
     LEARN,
     LEARN_EXAMPLES,
     PREDICT,
@@ -35,6 +36,15 @@ from kesler.cli.descriptions import (
     UNDO_EXAMPLES,
     WARM_UP,
     WARM_UP_EXAMPLES,
+)
+from kesler.cli.values import (
+    character,
+    coverage,
+    positive,
+    seed,
+    separator,
+    share_of_rows,
+    share_up_to_1,
 )
 
 
@@ -55,6 +65,7 @@ def parser() -> ArgumentParser:
         commands.add_parser(name, help=summary, add=add, description=description, epilog=examples)
 
     command("compare", "compare several methods on one stream", _compare, COMPARE, COMPARE_EXAMPLES)
+    command("journal", "verify a journal", _journal, JOURNAL, JOURNAL_EXAMPLES)
     command("learn", "learn from a stream and write the model", _learn, LEARN, LEARN_EXAMPLES)
     command("predict", "print the predicted class of each row", _predict, PREDICT, PREDICT_EXAMPLES)
     command("explain", "print why rows have their class", _explain, EXPLAIN, EXPLAIN_EXAMPLES)
@@ -196,7 +207,7 @@ def _reading(command: ArgumentParser) -> None:
     add(
         "--max-bad",
         action=_SkipBad,
-        type=_share_up_to_1,
+        type=share_up_to_1,
         metavar="SHARE",
         help="end with exit code 3 if more than this share of the rows is skipped (default: 0.1); "
         "implies --skip-bad",
@@ -223,25 +234,25 @@ def _reading(command: ArgumentParser) -> None:
     )
     add(
         "--delimiter",
-        type=_character,
+        type=character,
         metavar="CHARACTER",
         help="between the cells of csv, such as ';' or tab (default: found in the first rows)",
     )
     add(
         "--quote",
-        type=_character,
+        type=character,
         metavar="CHARACTER",
         help="around cells of csv; none if quotes are letters as others (default: found)",
     )
     add(
         "--escape",
-        type=_character,
+        type=character,
         metavar="CHARACTER",
         help="before letters of csv without their special meaning, such as '\\' (default: found)",
     )
     add(
         "--skip-lines",
-        type=_seed,
+        type=seed,
         metavar="N",
         help="lines before the header of csv (default: comments, titles and lines above the first "
         "that names the columns of --label, --text and --id)",
@@ -254,7 +265,7 @@ def _reading(command: ArgumentParser) -> None:
     )
     add(
         "--max-line",
-        type=_positive,
+        type=positive,
         metavar="BYTES",
         help="refuse a longer line of text, before more memory is taken (default: 67108864)",
     )
@@ -277,7 +288,7 @@ def _compare(command: Command) -> None:
     command.add_argument(
         "-n",
         "--top",
-        type=_positive,
+        type=positive,
         metavar="K",
         help="also print how often the class of a row was among the K of highest score, and the "
         "NDCG of these: the mean of 1 / log2(1 + place)",
@@ -301,7 +312,7 @@ def _learn(command: Command) -> None:
     command.add_argument("--model", required=True, metavar="FILE", help="model file to write")
     _learning(command, "label_budget")
     command.add_argument(
-        "--checkpoint", type=_positive, metavar="N", help="also write the model every N rows"
+        "--checkpoint", type=positive, metavar="N", help="also write the model every N rows"
     )
     command.add_argument(
         "--resume",
@@ -333,7 +344,7 @@ def _learning(command: Command, *left_out: str) -> None:
             )
     add(
         "--shuffle",
-        type=_seed,
+        type=seed,
         metavar="SEED",
         help="shuffle the rows with this seed; reads all rows into memory first",
     )
@@ -358,21 +369,21 @@ def _predict(command: Command) -> None:
         "-n",
         "--top",
         dest="n",
-        type=_positive,
+        type=positive,
         metavar="K",
         help="print the K best classes, best first, separated by tabs; --json-lines and --output "
         "add their scores and probabilities",
     )
     what.add_argument(
         "--coverage",
-        type=_coverage,
+        type=coverage,
         metavar="SHARE",
         help="print a set of classes, separated by tabs, that contains the right one in this share "
         "of the rows, from 0.8 on, such as 0.9; it may contain (new), and may be empty",
     )
     what.add_argument(
         "--path",
-        type=_separator,
+        type=separator,
         metavar="SEPARATOR",
         help="of classes that are paths, such as taxa with ';' between their ranks: print the path "
         "down to the last rank of a probability of at least --min-confidence (default: 0.9); it "
@@ -380,7 +391,7 @@ def _predict(command: Command) -> None:
     )
     command.add_argument(
         "--min-confidence",
-        type=_share_of_rows,
+        type=share_of_rows,
         metavar="P",
         help="print an empty field instead of a class that is right with a probability below P",
     )
@@ -406,14 +417,23 @@ def _predict(command: Command) -> None:
     _reading(command)
 
 
-def _undo(command: Command) -> None:
+def _journal(command: Command) -> None:
+    command.add_argument("action", choices=["verify", "export"], help="what to do")
+    _model_of_journal(command)
+
+
+def _model_of_journal(command: Command) -> None:
     command.add_argument("database", metavar="DATABASE", help="file of the journal")
+    command.add_argument("--model", metavar="NAME", help="name of a model (default: the only one)")
+
+
+def _undo(command: Command) -> None:
+    _model_of_journal(command)
     add = command.add_argument
     add("ids", metavar="ID", nargs="*", help="id of a row, a relabel, a rename, a merge or an undo")
-    add("--model", metavar="NAME", help="name of the model (default: the only one)")
     add(
         "-n",
-        type=_positive,
+        type=positive,
         default=20,
         metavar="N",
         help="number of events that are printed without an ID (default: %(default)s)",
@@ -424,30 +444,42 @@ def _serve(command: Command) -> None:
     command.add_argument("database", metavar="DATABASE", help="file of the journal")
     add = command.add_argument
     add("--host", default="127.0.0.1", metavar="ADDRESS", help="address (default: 127.0.0.1)")
-    add("--port", type=_seed, default=8000, metavar="N", help="port (default: 8000)")
+    add("--port", type=seed, default=8000, metavar="N", help="port (default: 8000)")
     add("--token-file", metavar="FILE", help="file of the tokens, one a line; see above")
     add("--no-tokens", action="store_true", help="let everybody on this machine do everything")
     add(
         "--max-body",
-        type=_positive,
+        type=positive,
         metavar="BYTES",
         help="largest request, and longest line of a stream (default: 1048576)",
     )
     add(
         "--max-import",
-        type=_positive,
+        type=positive,
         metavar="BYTES",
         help="largest file and largest stream (default: 67108864)",
     )
     add(
         "--max-rows",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="most rows of a request, a file or a stream (default: 100000)",
     )
     add(
+        "--max-connections",
+        type=positive,
+        metavar="N",
+        help="most connections; beyond, that which is silent for longest is closed (default: 500)",
+    )
+    add(
+        "--patience",
+        type=positive,
+        metavar="SECONDS",
+        help="time after which a client that does not go on is left (default: 15)",
+    )
+    add(
         "--rate",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="most requests a second of each token, or of each address (default: 5000)",
     )
@@ -470,7 +502,7 @@ def _test(command: Command) -> None:
         "-n",
         "--top",
         dest="n",
-        type=_positive,
+        type=positive,
         default=10,
         metavar="N",
         help="number of confused pairs and of rows most surely wrong that are listed (default: "
@@ -500,7 +532,7 @@ def _explain(command: Command) -> None:
         "-n",
         "--top",
         dest="n",
-        type=_positive,
+        type=positive,
         default=10,
         metavar="N",
         help="number of features to print; the others are summed (default: %(default)s)",
@@ -534,7 +566,7 @@ def _share(command: Command) -> None:
     add = command.add_argument
     add(
         "--features",
-        type=_positive,
+        type=positive,
         default=10,
         metavar="N",
         help="maximum number of features to select (default: %(default)s)",
@@ -572,7 +604,7 @@ def _share(command: Command) -> None:
     )
     held.add_argument(
         "--holdout",
-        type=_share_of_rows,
+        type=share_of_rows,
         metavar="SHARE",
         help="hold out this share of the rows, at random, for validation",
     )
@@ -592,61 +624,9 @@ def _share(command: Command) -> None:
     _reading(command)
 
 
-def _share_up_to_1(token: str) -> float:
-    return 1.0 if token in ("1", "1.0") else _share_of_rows(token)
-
-
-def _share_of_rows(token: str) -> float:
-    try:
-        share = float(token)
-    except ValueError:
-        share = 0.0
-    if not 0 < share < 1:
-        raise ArgumentTypeError(f"{token!r} is not a share between 0 and 1, such as 0.2")
-    return share
-
-
-def _coverage(token: str) -> float:
-    from kesler.state.uncertainty import COVERAGES
-
-    share = _share_of_rows(token)
-    if share < COVERAGES[0]:
-        raise ArgumentTypeError(f"{token!r} is below {COVERAGES[0]}, the smallest that is tracked")
-    return share
-
-
-def _separator(token: str) -> str:
-    if not token:
-        raise ArgumentTypeError("it is empty: give what separates the names, such as ';'")
-    return token
-
-
 class _SkipBad(Action):
     """An option that implies --skip-bad."""
 
     def __call__(self, _: Any, options: Namespace, values: Any, *__: Any) -> None:
         setattr(options, self.dest, values)
         options.skip_bad = True
-
-
-def _character(token: str) -> str:
-    from kesler.readers.dialects import NAMED
-
-    found = NAMED.get(token.lower(), token)
-    if len(found) > 1:
-        raise ArgumentTypeError(f"{token!r} is neither one character nor tab, space or none")
-    return found
-
-
-def _positive(token: str) -> int:
-    return _at_least(1, token)
-
-
-def _seed(token: str) -> int:
-    return _at_least(0, token)
-
-
-def _at_least(least: int, token: str) -> int:
-    if not token.isdecimal() or int(token) < least:
-        raise ArgumentTypeError(f"{token!r} is not an integer of at least {least}")
-    return int(token)

@@ -171,6 +171,21 @@ examples:
 {EXIT}"""
 
 
+JOURNAL = """\
+Show that nobody has changed the history of a journal (kesler.durable). Each
+event has a digest of what it says and of the event before it. verify says
+whether all fit, with the last digest of each model, or which do not; export
+prints the events of a model with their digests as lines of JSON, which can be
+checked without Kesler."""
+
+JOURNAL_EXAMPLES = f"""\
+examples:
+  kesler journal verify desk.db
+  kesler journal export desk.db --model mail > mail.jsonl
+
+{EXIT}"""
+
+
 SERVE = """\
 Serve the models of a journal (kesler.durable) over HTTP, by JSON and by pages
 with which people file items by keyboard. DATABASE is made if it does not exist.

@@ -23,7 +23,7 @@ def run(options: Namespace) -> None:
     tokens, link = _tokens(options)
     given = {
         name: getattr(options, name)
-        for name in ("max_body", "max_import", "max_rows", "rate")
+        for name in ("max_body", "max_import", "max_rows", "max_connections", "patience", "rate")
         if getattr(options, name) is not None
     }
     settings = Settings(tokens=tokens, host=options.host, port=options.port, **given)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from argparse import Namespace
 from datetime import UTC, datetime
 
-from kesler.durable import Event, Journal, Model
-from kesler.errors import KeslerError
+from kesler.cli.journal import name_of_model, require_database
+from kesler.durable import Event, Journal
 
 LONGEST = 60  # characters of a row that are printed
 
 
 def run(options: Namespace) -> None:
     """Take back the events of the given ids, or print the last events."""
-    if not os.path.isfile(options.database):
-        raise KeslerError(f"{options.database} is no file: give the file of a journal")
-    if not os.path.getsize(options.database):
-        raise KeslerError(f"{options.database} is empty: give the file of a journal")
+    require_database(options.database)
     with Journal(options.database) as journal:
-        model = _model(journal, options)
+        model = journal.open(name_of_model(journal, options))
         before = [model.find(id) for id in options.ids]
         receipts = model.undo_many(options.ids) if options.ids else []
         for id, event, receipt in zip(options.ids, before, receipts, strict=True):
@@ -27,20 +23,6 @@ def run(options: Namespace) -> None:
         if not options.ids:
             for event in model.history(options.n):
                 print("\t".join(_line(event)))
-
-
-def _model(journal: Journal, options: Namespace) -> Model:
-    """Return the model that is named, or the only one."""
-    names = journal.models()
-    name = options.model
-    if name is None and len(names) == 1:
-        (name,) = names
-    if name not in names:
-        known = ", ".join(sorted(names)) or "none"
-        raise KeslerError(
-            f"{options.database} has the models {known}: give the name of one with --model"
-        )
-    return journal.open(name)
 
 
 def _said(id: str, event: Event | None, done: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kesler.durable.contents import (
@@ -18,7 +18,7 @@ from kesler.durable.contents import (
 )
 from kesler.durable.events import Receipt
 from kesler.durable.failures import JournalError
-from kesler.durable.naming import first_difference
+from kesler.durable.naming import Naming, first_difference
 from kesler.durable.replica import Replica, first_answers, naming_of
 from kesler.durable.storage import Storage, Stored
 from kesler.errors import KeslerError
@@ -54,8 +54,8 @@ def learn(
             and _is_same_row(model, earlier.number, form, row)
         )
         return _repeated(earlier, is_same=is_same)
-    number, id = _append(model, "learn", id, by, subject=about, answer=answer, n_rows=1)
-    model.storage.add_row(number, form, row)
+    content = {"subject": about, "answer": answer, "n_rows": 1, "form": form, "row": row}
+    number, id = _append(model, "learn", id, by, **content)
     return Receipt(number, id, changed=True, n_rows=1)
 
 
@@ -95,8 +95,23 @@ def undo(model: Target, id: str, event: str | None, by: str | None) -> Receipt:
     if target.taken_back is not None:
         taken_by = model.storage.event(target.taken_back)
         return Receipt(taken_by.number, taken_by.id, changed=False)
-    number, event = _append(model, "undo", event, by, target=target.number)
-    return _renamed_receipt(model, number, event, lambda: _flip(model, target, number), target)
+    first = _first_unlike(model, target, model.storage.next_number())
+    number, event = _append(model, "undo", event, by, target=target.number, changed_from=first)
+    return Receipt(number, event, changed=True)
+
+
+def _first_unlike(model: Target, event: Stored, by: int) -> int | None:
+    """Take an event back by another; return the first row that a learner then meets otherwise."""
+    root = event
+    while root.kind == "undo":
+        assert root.target is not None
+        root = model.storage.event(root.target)
+    if root.kind not in ("rename", "merge"):
+        _flip(model, event, by)
+        return root.number if root.kind == "learn" else root.target
+    before = naming_of(model.storage, model.key)
+    _flip(model, event, by)
+    return _first_renamed(model, before, naming_of(model.storage, model.key))
 
 
 def _flip(model: Target, event: Stored, by: int | None) -> None:
@@ -109,26 +124,8 @@ def _flip(model: Target, event: Stored, by: int | None) -> None:
         model.storage.set_taken_back(event.number, by)
 
 
-def _renamed_receipt(model: Target, number: int, id: str, change: Any, target: Stored) -> Receipt:
-    """Make a change, and store from which row on it changes what a learner meets."""
-    root = target
-    while root.kind == "undo":
-        assert root.target is not None
-        root = model.storage.event(root.target)
-    if root.kind in ("rename", "merge"):
-        first = _first_changed(model, change)
-    else:
-        change()
-        first = root.number if root.kind == "learn" else root.target
-    model.storage.set_changed_from(model.key, number, first)
-    return Receipt(number, id, changed=True)
-
-
-def _first_changed(model: Target, change: Any) -> int | None:
-    """Make a change of names; return the number of the first row that a learner meets otherwise."""
-    before = naming_of(model.storage, model.key)
-    change()
-    after = naming_of(model.storage, model.key)
+def _first_renamed(model: Target, before: Naming, after: Naming) -> int | None:
+    """Return the number of the first row that a learner meets otherwise after a change of names."""
     rows = first_answers(model.storage, model.key)
     return first_difference(rows, before, after, by_name=model.replica.by_name)
 
@@ -194,14 +191,11 @@ def _name(
     """Append a rename or a merge."""
     for text in texts:
         model.replica.require_unnamed(json.loads(text))
-    made: list[Any] = []
-
-    def change() -> None:
-        made.extend(_append(model, kind, event, by, old=texts[0], answer=texts[1]))
-
-    first = _first_changed(model, change)
-    number, id = made
-    model.storage.set_changed_from(model.key, number, first)
+    before = naming_of(model.storage, model.key)
+    old, new = map(json.loads, texts)
+    first = _first_renamed(model, before, before.renamed(model.storage.next_number(), old, new))
+    values = {"old": texts[0], "answer": texts[1], "changed_from": first}
+    number, id = _append(model, kind, event, by, **values)
     return Receipt(number, id, changed=True)
 
 
@@ -228,20 +222,20 @@ def forget_class(model: Target, label: Any, by: str | None) -> Receipt:
     _require_class(model, label)
     model.replica.require_unnamed(label)
     naming, storage = naming_of(model.storage, model.key), model.storage
-    gone, changed = [], []
+    gone, changed, seals = [], [], {}
     for number, text in [*storage.answers(model.key, taken_back=True)]:
         current = naming.current(number, answer_from_text(text))
         left = _without(current, label)
         if left is None:
             gone.append(number)
         elif answer_to_text(left) != text:
-            storage.set_answer(number, answer_to_text(left))
+            seals[number] = storage.set_answer(number, answer_to_text(left))
         if left != current:
             changed.append(number)
-    first = storage.remove_naming(model.key)
-    return _removed(
-        model, "forget_class", gone, by, [*changed, *([] if first is None else [first])]
-    )
+    first = storage.first_changed(model.key)
+    named = storage.remove(model.key, storage.naming(model.key))
+    changed += [] if first is None else [first]
+    return _removed(model, "forget_class", gone, by, changed, seals | dict.fromkeys(named))
 
 
 def _without(answer: Any, label: Any) -> Any:
@@ -253,12 +247,22 @@ def _without(answer: Any, label: Any) -> Any:
 
 
 def _removed(
-    model: Target, kind: str, numbers: list[int], by: str | None, changed: Sequence[int] = ()
+    model: Target,
+    kind: str,
+    numbers: list[int],
+    by: str | None,
+    changed: Sequence[int] = (),
+    forgotten: Mapping[int, str | None] | None = None,
 ) -> Receipt:
-    """Remove rows; append the event that says so, and not which ones they were."""
-    model.storage.remove(model.key, numbers)
+    """Remove rows; append the event that says so.
+
+    `forgotten` is what it also says, by number: None for other events that have been removed, and
+    the seals of those that have been changed.
+    """
+    gone = {**(forgotten or {}), **dict.fromkeys(model.storage.remove(model.key, numbers))}
     first = min([*numbers, *changed], default=None)
-    number, id = _append(model, kind, None, by, n_rows=len(numbers), changed_from=first)
+    values = {"n_rows": len(numbers), "changed_from": first, "forgotten": json.dumps(gone)}
+    number, id = _append(model, kind, None, by, **values)
     return Receipt(number, id, changed=first is not None, n_rows=len(numbers))
 
 

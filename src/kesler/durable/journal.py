@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from threading import RLock
 from types import TracebackType
 from typing import Any
 
+from kesler.durable.chain import Beginning, faults_of
 from kesler.durable.contents import from_json, require_name
 from kesler.durable.failures import JournalError
 from kesler.durable.model import Model
@@ -166,14 +168,16 @@ class Journal:
         """
         with self._lock:
             with self._storage.writing():
-                found = self._storage.model(require_name(name, "name"))
-                if found is None:
-                    raise JournalError(
-                        f"there is no model {name!r} in {self._storage.path}", "not found"
-                    )
-                self._storage.remove_model(found[0])
+                self._storage.remove_model(self._kept(name)[0])
             self._models.pop(name, None)
             self._storage.purge()
+
+    def _kept(self, name: str) -> tuple[int, str]:
+        """Return the key and the settings of a model as stored; raise if there is none."""
+        found = self._storage.model(require_name(name, "name"))
+        if found is None:
+            raise JournalError(f"there is no model {name!r} in {self._storage.path}", "not found")
+        return found
 
     # ---- the database -----------------------------------------------------------------------
 
@@ -196,12 +200,91 @@ class Journal:
     def check(self) -> list[str]:
         """Return what is wrong with the journal, as sentences; an empty list if nothing is.
 
-        The file is read as a whole, and every model is compared with one that learns its remaining
-        history from the first row.
+        The file is read as a whole, with the chain of each model, as `verify` does; and every model
+        is compared with one that learns its remaining history from the first row.
         """
         with self._lock:
             found = [f"{self._storage.path}: {damage}" for damage in self._storage.damages()]
+            found = found or self.verify()
             return found or [each for name in self.models() for each in self.open(name)._check()]
+
+    # ---- the chain --------------------------------------------------------------------------
+
+    def verify(self) -> list[str]:
+        """Return which events do not fit their chains, as sentences; an empty list if all fit.
+
+        Each event has a digest of what it says, with its row, and of the event before it. An event
+        that has been removed, changed, put in or moved by hand does not fit, or the one behind it.
+        What has been forgotten leaves its digest, by which the others still fit. For each model the
+        first event is named that does not fit, and if others show it, the first that is not as the
+        events say that forget and undo.
+
+        Notes
+        -----
+        About 20 microseconds for each event. Whoever can write to the file can also compute all
+        digests anew: keep those of `digests` elsewhere, and look for them in a later `export`.
+
+        Examples
+        --------
+        >>> import sqlite3, tempfile
+        >>> from kesler import OnlineClassifier
+        >>> from kesler.durable import Journal
+        >>> path = tempfile.mkdtemp() + "/desk.db"
+        >>> with Journal(path) as journal:
+        ...     mail = journal.open("mail", OnlineClassifier())
+        ...     receipts = mail.learn_many([("win cash", "spam"), ("team lunch", "work")])
+        ...     journal.verify()
+        []
+        >>> database = sqlite3.connect(path)
+        >>> changed = database.execute("UPDATE events SET answer = '2' WHERE number = 1")
+        >>> database.commit(), database.close()
+        (None, None)
+        >>> with Journal(path) as journal:
+        ...     print(journal.verify()[0])  # doctest: +ELLIPSIS
+        the model 'mail': event 1 (learn '...') does not fit the one before it: it has been ...
+        """
+        with self._lock, self._storage.reading():
+            found = self._storage.strays()
+            for name in self.models():
+                key, settings = self._kept(name)
+                links, end = self._storage.links(key), self._storage.end(key)
+                faults = faults_of(Beginning(name, settings), links, end)
+                found += [f"the model {name!r}: {fault}" for fault in faults]
+            return found
+
+    def digests(self) -> dict[str, str]:
+        """Return the digest of the last event of each model, as 64 hexadecimal characters.
+
+        It depends on all events before: a history that contains it now and later is the same up to
+        there, but for what has been forgotten.
+        """
+        with self._lock, self._storage.reading():
+            return {name: self._storage.end(self._kept(name)[0]).head for name in self.models()}
+
+    def export(self, name: str) -> Iterator[str]:
+        """Yield the history of a model as lines of JSON, which can be checked without Kesler.
+
+        The page :doc:`/guides/records` says what a line is, and has a program that checks them.
+
+        Parameters
+        ----------
+        name : str
+            The name of the model.
+
+        Yields
+        ------
+        The model and its settings, then each event in order, with its digest.
+
+        Raises
+        ------
+        KeslerError
+            If there is no such model.
+        """
+        with self._lock, self._storage.reading():
+            key, settings = self._kept(name)
+            links = [each.line for each in self._storage.links(key)]
+        yield Beginning(name, settings).line
+        yield from links
 
 
 def _path_of(path: Any) -> str:

@@ -304,8 +304,8 @@ class Model:
 
         Returns
         -------
-        A :class:`~kesler.durable.Receipt` of the event that says that a row was removed, and not
-        which one.
+        A :class:`~kesler.durable.Receipt` of the event that says that a row was removed. Of the row
+        its number and a digest are left, which prove that there was one and not what it said.
 
         Raises
         ------

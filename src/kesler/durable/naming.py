@@ -40,6 +40,10 @@ class Naming:
         """Whether all answers are as they were given."""
         return not (self._relabels or self._renames)
 
+    def renamed(self, number: int, old: Any, new: Any) -> Naming:
+        """Return the answers after one more rename or merge."""
+        return Naming(self._relabels, [*self._renames, (number, old, new)])
+
     def current(self, number: int, answer: Labels) -> Labels:
         """Return the current answer of a row, given its number and its first answer."""
         if self._relabels:

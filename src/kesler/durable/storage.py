@@ -14,11 +14,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kesler.durable.chain import (
+    Beginning,
+    Content,
+    End,
+    Link,
+    digest_after,
+    new_nonce,
+    seal_of,
+)
 from kesler.durable.failures import JournalError, not_a_journal, sentence_of
 from kesler.errors import KeslerError
 
 APPLICATION = 0x6B736C72  # "kslr": what tells a journal from other SQLite databases
-VERSION = 2  # of the tables
+VERSION = 3  # of the tables
 PART = 64 << 20  # bytes of a snapshot in one row of its table: SQLite refuses more than 1 GB
 
 _TABLES = """
@@ -69,10 +78,41 @@ CREATE TABLE snapshots (
 );
 """
 
-_UPGRADES = {1: f"DROP TABLE snapshots; {_SNAPSHOTS}"}  # from each version to the next
+_CHAIN = """
+ALTER TABLE models ADD COLUMN head TEXT NOT NULL DEFAULT '';
+ALTER TABLE events ADD COLUMN forgotten TEXT;
+ALTER TABLE events ADD COLUMN nonce TEXT NOT NULL DEFAULT '';
+ALTER TABLE events ADD COLUMN sealed TEXT;
+ALTER TABLE events ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+CREATE TABLE forgotten (
+    model INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    sealed TEXT NOT NULL,
+    PRIMARY KEY (model, number)
+);
+"""
+
+_UPGRADES = {1: f"DROP TABLE snapshots; {_SNAPSHOTS}", 2: _CHAIN}  # from each version to the next
 
 _COLUMNS = (
     "number, kind, id, subject, answer, old, target, time, author, taken_back, changed_from, n_rows"
+)
+_CONTENT = ", ".join(Content._fields)
+_OF_EVENT = [each for each in Content._fields if each not in ("form", "row")]
+_APPEND = (
+    f"INSERT INTO events (number, model, digest, nonce, {', '.join(_OF_EVENT)}) "
+    f"VALUES ({', '.join('?' * (4 + len(_OF_EVENT)))})"
+)
+_NEXT = "(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'events')"
+_LINKS = (
+    f"SELECT number, digest, sealed, nonce, taken_back, {_CONTENT} "
+    "FROM events LEFT JOIN rows USING (number) WHERE"
+)
+_CHAIN_OF = (
+    f"{_LINKS} model = ? UNION ALL "
+    f"SELECT number, digest, sealed{', NULL' * (2 + len(Content._fields))} "
+    "FROM forgotten WHERE model = ? ORDER BY number"
 )
 
 
@@ -171,7 +211,7 @@ class Storage:
         with self.writing():
             if self._one("SELECT count(*) FROM sqlite_master")[0]:
                 return  # another process has been faster
-            self._run(_TABLES + _SNAPSHOTS)
+            self._run(_TABLES + _SNAPSHOTS + _CHAIN)
             self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -181,7 +221,19 @@ class Storage:
             (version,) = self._one("PRAGMA user_version")  # another process may have been faster
             for each in range(version, VERSION):
                 self._run(_UPGRADES[each])
+            self._seal_former()
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _seal_former(self) -> None:
+        """Chain the events of a version that had no digests."""
+        query = "UPDATE events SET nonce = ?, digest = ? WHERE number = ?"
+        for key, *described in [*self._all("SELECT key, name, settings FROM models")]:
+            head = Beginning(*described).digest
+            for event in self.history(key, None, None)[::-1]:
+                link = self._link(event.number)._replace(nonce=new_nonce())
+                head = digest_after(head, link.number, link.first_seal)
+                self._do(query, link.nonce, head, link.number)
+            self._do("UPDATE models SET head = ? WHERE key = ?", head, key)
 
     def _run(self, statements: str) -> None:
         for statement in filter(str.strip, statements.split(";")):
@@ -264,14 +316,19 @@ class Storage:
 
     def add_model(self, name: str, settings: str) -> int:
         """Add a model and return its key."""
-        self._do("INSERT INTO models (name, settings) VALUES (?, ?)", name, settings)
+        query = "INSERT INTO models (name, settings, head) VALUES (?, ?, ?)"
+        self._do(query, name, settings, Beginning(name, settings).digest)
         found: int = self._one("SELECT key FROM models WHERE name = ?", name)[0]
         return found
 
     def remove_model(self, key: int) -> None:
         """Remove a model and all that is stored of it."""
         self._do("DELETE FROM snapshots WHERE model = ?", key)
-        self._remove_events("model = ?", key)
+        self._do(
+            "DELETE FROM rows WHERE number IN (SELECT number FROM events WHERE model = ?)", key
+        )
+        for table in ("events", "forgotten"):
+            self._do(f"DELETE FROM {table} WHERE model = ?", key)
         self._do("DELETE FROM models WHERE key = ?", key)
         self._require_purge()
 
@@ -282,24 +339,28 @@ class Storage:
 
     # ---- events -----------------------------------------------------------------------------
 
+    def next_number(self) -> int:
+        """Return the number of the next event of any model, until others write."""
+        found: int = self._one(f"SELECT {_NEXT}")[0]
+        return found
+
     def append(self, key: int, kind: str, id: str, **values: Any) -> int:
-        """Append an event to the history of a model and return its number."""
-        values |= {"model": key, "kind": kind, "id": id, "time": time.time()}
-        marks = ", ".join("?" * len(values))
-        self._do(f"INSERT INTO events ({', '.join(values)}) VALUES ({marks})", *values.values())
-        number: int = self._one("SELECT last_insert_rowid()")[0]
-        self._do("UPDATE models SET last = ? WHERE key = ?", number, key)
-        self._keep_snapshots(key, values.get("changed_from"))
+        """Append an event to the history of a model, with its row, and return its number."""
+        content = Content(kind, id, time.time(), **values)
+        end: tuple[int, str] = self._one(f"SELECT {_NEXT}, head FROM models WHERE key = ?", key)
+        (number, head), nonce = end, new_nonce()
+        digest = digest_after(head, number, seal_of(nonce, content.text))
+        self._do(_APPEND, number, key, digest, nonce, *content[: len(_OF_EVENT)])
+        if content.row is not None:
+            self._do("INSERT INTO rows VALUES (?, ?, ?)", number, content.form, content.row)
+        self._do("UPDATE models SET last = ?, head = ? WHERE key = ?", number, digest, key)
+        self._keep_snapshots(key, content.changed_from)
         return number
 
     def _keep_snapshots(self, key: int, first: int | None) -> None:
         """Keep the snapshots that have not met rows from one on."""
         if first is not None:
             self._do("DELETE FROM snapshots WHERE model = ? AND at >= ?", key, first)
-
-    def add_row(self, number: int, form: str, row: str) -> None:
-        """Store the row of an event."""
-        self._do("INSERT INTO rows VALUES (?, ?, ?)", number, form, row)
 
     def row(self, number: int) -> tuple[str, str]:
         """Return the form and the text of the row of an event."""
@@ -320,14 +381,13 @@ class Storage:
         """Store which event has taken an event back; None if it is valid again."""
         self._do("UPDATE events SET taken_back = ? WHERE number = ?", by, number)
 
-    def set_changed_from(self, key: int, number: int, first: int | None) -> None:
-        """Store from which row on an event changes what a learner meets; None if only names."""
-        self._keep_snapshots(key, first)
-        self._do("UPDATE events SET changed_from = ? WHERE number = ?", first, number)
-
-    def set_answer(self, number: int, answer: str) -> None:
-        """Change the answer of an event."""
-        self._do("UPDATE events SET answer = ? WHERE number = ?", answer, number)
+    def set_answer(self, number: int, answer: str) -> str:
+        """Change the answer of an event for good; return the seal of what it says then."""
+        link, nonce = self._link(number), new_nonce()
+        assert link.content is not None
+        query = "UPDATE events SET answer = ?, nonce = ?, sealed = ? WHERE number = ?"
+        self._do(query, answer, nonce, link.first_seal, number)
+        return seal_of(nonce, link.content._replace(answer=answer).text)
 
     def changes(self, key: int, after: int) -> list[Stored]:
         """Return the events after a number that are not rows learnt, in order."""
@@ -401,39 +461,40 @@ class Storage:
 
     # ---- removal ----------------------------------------------------------------------------
 
-    def remove(self, key: int, numbers: list[int]) -> None:
-        """Remove events, and those that are about them."""
-        for number in numbers:
-            self._do("DELETE FROM rows WHERE number = ?", number)
-            self._do("DELETE FROM events WHERE number = ?", number)
-        while self._do(
-            "DELETE FROM events WHERE model = ? AND kind <> 'learn' AND target IS NOT NULL AND "
-            "target NOT IN (SELECT number FROM events)",
-            key,
-        ):
-            pass
+    def remove(self, key: int, numbers: list[int]) -> list[int]:
+        """Remove events, and those that are about them; return the numbers of all."""
+        gone, orphans = [], numbers
+        while orphans:
+            for number in orphans:
+                self._remove_event(key, number)
+            gone += orphans
+            found = self._all(
+                "SELECT number FROM events WHERE model = ? AND kind <> 'learn' "
+                "AND target IS NOT NULL AND target NOT IN (SELECT number FROM events)",
+                key,
+            )
+            orphans = [number for (number,) in found]
         self._require_purge()
+        return gone
 
-    def _remove_events(self, condition: str, *values: Any) -> None:
-        self._do(
-            f"DELETE FROM rows WHERE number IN (SELECT number FROM events WHERE {condition})",
-            *values,
-        )
-        self._do(f"DELETE FROM events WHERE {condition}", *values)
+    def _remove_event(self, key: int, number: int) -> None:
+        """Remove an event but for its number, its seal and its digest."""
+        link = self._link(number)
+        query = "INSERT INTO forgotten (model, number, digest, sealed) VALUES (?, ?, ?, ?)"
+        self._do(query, key, number, link.digest, link.first_seal)
+        self._do("DELETE FROM rows WHERE number = ?", number)
+        self._do("DELETE FROM events WHERE number = ?", number)
 
-    def remove_naming(self, key: int) -> int | None:
-        """Remove relabels, renames and merges, and what is about them.
-
-        Returns
-        -------
-        The first row that one of them has changed, for readers that have not followed them yet.
-        """
-        first: int | None = self._one(
-            "SELECT min(changed_from) FROM events WHERE model = ? AND kind <> 'learn'", key
-        )[0]
+    def naming(self, key: int) -> list[int]:
+        """Return the numbers of the relabels, renames and merges."""
         query = "SELECT number FROM events WHERE model = ? AND kind IN ('relabel','rename','merge')"
-        self.remove(key, [number for (number,) in [*self._all(query, key)]])
-        return first
+        return [number for (number,) in self._all(query, key)]
+
+    def first_changed(self, key: int) -> int | None:
+        """Return the first row that an event has changed, for readers that have not followed it."""
+        query = "SELECT min(changed_from) FROM events WHERE model = ? AND kind <> 'learn'"
+        found: int | None = self._one(query, key)[0]
+        return found
 
     def _require_purge(self) -> None:
         self._do("UPDATE state SET purging = 1")
@@ -472,6 +533,34 @@ class Storage:
                     "busy",
                 )
             time.sleep(0.01)
+
+    # ---- the chain --------------------------------------------------------------------------
+
+    def links(self, key: int) -> Iterator[Link]:
+        """Yield the events of a model in order, with those that have been forgotten."""
+        return map(_link_of, self._all(_CHAIN_OF, key, key))
+
+    def _link(self, number: int) -> Link:
+        return _link_of(self._one(f"{_LINKS} number = ?", number))
+
+    def end(self, key: int) -> End:
+        """Return what the chain of a model ends with."""
+        return End(*self._one("SELECT last, head FROM models WHERE key = ?", key))
+
+    def strays(self) -> list[str]:
+        """Return which events and rows are of no model, in words."""
+        of_no_model = "model NOT IN (SELECT key FROM models)"
+        queries = {
+            "is of no model": f"SELECT number FROM events WHERE {of_no_model} "
+            f"UNION SELECT number FROM forgotten WHERE {of_no_model}",
+            "has a row and no content": "SELECT number FROM rows "
+            "WHERE number NOT IN (SELECT number FROM events)",
+        }
+        return [
+            f"event {number} {what}: it has been removed or put in by hand"
+            for what, query in queries.items()
+            for (number,) in self._all(f"{query} ORDER BY number LIMIT 1")
+        ]
 
     # ---- snapshots --------------------------------------------------------------------------
 
@@ -523,3 +612,10 @@ class Storage:
         with self._in_words():
             found = self._connection.execute("PRAGMA integrity_check(20)").fetchall()
         return [] if found == [("ok",)] else [str(line) for (line,) in found]
+
+
+def _link_of(found: Any) -> Link:
+    """Return an event of the chain, given the columns of `_LINKS`."""
+    number, digest, sealed, nonce, taken_back, *content = found
+    is_there = nonce is not None
+    return Link(number, digest, sealed, nonce, Content(*content) if is_there else None, taken_back)

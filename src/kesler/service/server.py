@@ -8,12 +8,13 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from kesler.errors import KeslerError
+from kesler.service.connections import protocol_of
 from kesler.service.settings import Settings
 
 if TYPE_CHECKING:
     from kesler.service.registry import ModelRegistry
 
-MOST_CONNECTIONS = 1000
+BACKLOG = 100  # connections that wait to be accepted, and that are accepted at a time
 SECONDS_TO_END = 10
 
 _log = logging.getLogger("kesler.service")
@@ -55,11 +56,12 @@ def run(registry: ModelRegistry, settings: Settings) -> None:
         application(registry, settings),
         host=settings.host,
         port=settings.port,
-        http=_protocol(settings.patience),
+        http=protocol_of(settings.patience, settings.max_connections),
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
+        backlog=BACKLOG,
         timeout_keep_alive=int(settings.patience),
         timeout_graceful_shutdown=SECONDS_TO_END,
     )
@@ -85,24 +87,6 @@ def require_extra() -> Any:
             "'kesler[serve]'"
         ) from error
     return uvicorn
-
-
-def _protocol(patience: float) -> Any:
-    """Return the protocol of a connection, which ends if its first request does not come."""
-    from uvicorn.protocols.http.auto import AutoHTTPProtocol
-
-    class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-        """A protocol that closes a connection whose headers do not come."""
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self.loop.call_later(patience, self._end_if_idle)
-
-        def _end_if_idle(self) -> None:
-            if self.cycle is None and not self.transport.is_closing():
-                self.transport.close()
-
-    return Patient
 
 
 def warm_up() -> Thread:

@@ -32,7 +32,14 @@ class Settings:
         The most requests a second of each token, or of each address where there are no tokens;
         twice as many may come at once. Others are refused with status 429.
     patience : float, default 15
-        The seconds for which the server waits for the next bytes of a request.
+        The seconds for which the server waits: for the headers of a request from their first byte
+        on, for the next bytes of its body, for the next request of a connection, and for a client
+        to read more of its answer. The connection is closed then; a body is refused with status
+        408.
+    max_connections : int, default 500
+        The most connections at a time. A new one beyond closes that which has sent nothing for
+        longest, among those whose request is not being answered. More needs a file descriptor for
+        each, of which the system must allow twice as many.
     history : int, default 100
         The most events on a page of the history.
 
@@ -58,6 +65,7 @@ give --token-file or KESLER_TOKENS, or serve on 127.0.0.1
     max_rows: int = 100_000
     rate: float = 5000.0
     patience: float = 15.0
+    max_connections: int = 500
     history: int = 100
 
     def __post_init__(self) -> None:

@@ -1,0 +1,142 @@
+"""Connections whose clients do not go on: they are closed, and others are answered meanwhile."""
+
+import os
+import select
+import socket
+import time
+from functools import partial
+
+import httpx2 as httpx
+import pytest
+
+from serving import HOST, Server
+
+WHOLE = f"GET /health HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
+HALF = WHOLE[:-4]  # in the middle of a header
+BODY = b"POST /api/models HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{"
+MOST, MANY = 60, 300
+SECONDS = 30  # after which a test fails
+
+
+@pytest.fixture
+def server(request, tmp_path):
+    """A server of at most 60 connections, which waits for two seconds, or as long as is asked."""
+    patience = getattr(request, "param", "2")
+    options = ("--no-tokens", "--max-connections", str(MOST), "--patience", patience)
+    with Server(tmp_path / "desk.db", options) as started:
+        yield started
+
+
+@pytest.fixture
+def connect(server):
+    opened = []
+
+    def connect():
+        opened.append(socket.create_connection((HOST, server.port), SECONDS))
+        return opened[-1]
+
+    yield connect
+    for each in opened:
+        each.close()
+
+
+def ask(connection):
+    """Send a request on a connection, and return the status of its answer."""
+    connection.sendall(WHOLE)
+    return answer_of(connection)
+
+
+def answer_of(connection):
+    received = b""
+    while not received.endswith(b"}"):
+        piece = connection.recv(10_000)
+        assert piece, "the connection has been closed"
+        received += piece
+    return int(received[9:12])
+
+
+def rest_of(connection):
+    """Return all that comes until a connection is closed."""
+    try:
+        return b"".join(iter(partial(connection.recv, 10_000), b""))
+    except ConnectionResetError:
+        return b""
+
+
+SENT = {"nothing": b"", "whole": WHOLE, "half": HALF, "second": WHOLE + HALF, "body": BODY}
+
+
+@pytest.mark.parametrize("sent", SENT.values(), ids=SENT)
+def test_many_connections_that_do_not_go_on_are_closed_and_others_answered(server, connect, sent):
+    with httpx.Client() as steady:
+        assert steady.get(f"{server.url}/health").is_success
+        silent = []
+        for i in range(MANY):
+            silent.append(connect())
+            silent[-1].sendall(sent)
+            if i % 30 == 0:  # on a connection of before, and on a new one
+                assert steady.get(f"{server.url}/health").is_success
+                assert httpx.get(f"{server.url}/health").is_success
+        for each in silent:
+            assert rest_of(each).count(b"HTTP/1.1") <= 1
+        assert httpx.get(f"{server.url}/health").is_success
+
+
+@pytest.mark.parametrize("server", ["600"], indirect=True)
+def test_the_connection_that_is_silent_for_longest_makes_room(connect):
+    first, second, *others = [connect() for _ in range(MOST)]
+    assert ask(second) == ask(first) == 200
+    for each in others:
+        assert ask(each) == 200
+    assert ask(first) == 200
+    new = connect()
+    assert ask(new) == ask(first) == 200
+    assert rest_of(second) == b""
+    assert ask(others[0]) == 200
+
+
+@pytest.mark.parametrize("before", [b"", WHOLE], ids=["first", "second"])
+def test_headers_that_come_byte_by_byte_do_not_come_for_ever(connect, before):
+    slow, end = connect(), time.monotonic() + SECONDS
+    slow.sendall(before)
+    if before:
+        assert answer_of(slow) == 200
+    slow.sendall(HALF)
+    while not select.select([slow], [], [], 0.05)[0]:
+        assert time.monotonic() < end
+        slow.sendall(b"x")
+    assert rest_of(slow) == b""
+
+
+@pytest.fixture
+def deaf(server, connect):
+    """A connection whose client has asked for 6 MB and reads nothing, and how often it asked.
+
+    The system keeps less than that for it.
+    """
+    connection = connect()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    length = len(httpx.get(f"{server.url}/openapi.json").content)
+    n = 6_000_000 // length
+    connection.sendall(WHOLE.replace(b"/health", b"/openapi.json") * n)
+    assert connection.recv(1) == b"H"
+    return connection, n
+
+
+def test_clients_that_do_not_read_are_left(server, deaf):
+    connection, n = deaf
+    folder, end = f"/proc/{server.process.pid}/fd", time.monotonic() + SECONDS
+    before = len(os.listdir(folder))
+    while len(os.listdir(folder)) >= before:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert rest_of(connection).count(b"HTTP/1.1 200") < n
+
+
+@pytest.mark.parametrize("server", ["600"], indirect=True)
+def test_who_is_being_answered_is_not_closed_for_others(connect, deaf):
+    connection, n = deaf
+    others = [connect() for _ in range(MOST + 9)]
+    assert ask(others[-1]) == 200
+    connection.sendall(WHOLE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+    assert rest_of(connection).count(b"TTP/1.1 200") == n + 1
