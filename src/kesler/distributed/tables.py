@@ -39,12 +39,12 @@ class Cells:
         """Return the columns with their counts of cells, and the moments of numbers."""
         return self.schema, features.moments_of(self.values, self.schema)
 
-    def features(self, schema: Schema, moments: Moments, numbers: Sequence[str]) -> Shard:
-        """Return the rows by their features; as an array if all columns are of numbers."""
+    def features(self, schema: Schema, moments: Moments, inputs: Inputs | None) -> Shard:
+        """Return the rows by their features; as an array if they have inputs."""
         n_rows = len(self.shard)
-        if numbers:
-            array = Inputs.of_numbers(numbers).array(self.values, n_rows)
-            return replace(self.shard, X=array, names=list(numbers))
+        if inputs is not None:
+            array = inputs.array(self.values, n_rows)
+            return replace(self.shard, X=array, names=inputs.names)
         vocabulary = Vocabulary()
         entries, _ = features.entries_of(self.values, n_rows, schema, moments, None, learn=False)
         rows = entries.rows(vocabulary, learn=True)
@@ -92,9 +92,10 @@ def with_features(
     for sentence in schema.misfits:
         warnings.warn(sentence, MismatchWarning, stacklevel=3)  # of the caller of `learn`
     numbers = schema.measurements if takes_missing else []
+    inputs = Inputs.of_numbers(numbers) if numbers else None
     moments = {} if numbers else reduce(features.joined_moments, [each for _, each in counts])
-    state = TableState(schema, moments, kept=None, named=first.named)
-    return parsed.each(Cells.features, schema.uncounted(), moments, numbers), state
+    state = TableState(schema, moments, kept=None, named=first.named, inputs=inputs)
+    return parsed.each(Cells.features, schema.uncounted(), moments, inputs), state
 
 
 def _usable(shard: Shard, given: Mapping[str, Column], choice: str) -> Shard:
