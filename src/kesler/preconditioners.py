@@ -343,8 +343,8 @@ class CoinBetting(Preconditioner):
     with w' the weight under the M of the row that it is learnt from, which may be larger than that
     of the rows before, g the gradient of the loss of the rule and :math:`w_0` the initial weights.
     :math:`M_i` is the largest :math:`|\phi_i|` so far in an updated hypothesis, times the largest
-    coefficient of a class in any trial so far, which :math:`|g_i|` does not exceed. A trial adds the change of w.
-    Neither the units of features nor those of losses matter.
+    coefficient of a class in any trial so far, which :math:`|g_i|` does not exceed. A trial adds
+    the change of w. Neither the units of features nor those of losses matter.
 
     Notes
     -----
