@@ -6,10 +6,12 @@ import subprocess
 import sys
 from typing import get_args
 
+import pandas as pd
 import pytest
 
 import kesler as package
 from commands import kesler, messages, refused, write_csv, write_jsonl, write_svmlight
+from kesler import OnlineClassifier
 from kesler.cli.names import HYPOTHESES, PARTS
 from kesler.learner.classes import OnNewClass
 from kesler.settings.table import SETTINGS
@@ -274,3 +276,35 @@ def test_no_output_overwrites_another_file_of_the_run(capsys, tmp_path, command)
     assert rows.read_text() == "1 0:1\n2 1:1\n"
     if more:
         refused(kesler(capsys, command, str(rows), *more, "--json", more[1]), "--model")
+
+
+# ---- closed standard streams ---------------------------------------------------------------------
+
+
+def with_closed(redirections, *arguments):
+    """Run the command in a process whose standard streams are redirected by a shell."""
+    script = f'exec "$@" {redirections}'
+    command = ["sh", "-c", script, "sh", sys.executable, "-m", "kesler", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("redirections", ["<&-", "2>&-", ">&-", ">&- 2>&-"])
+def test_closed_standard_streams_end_in_a_sentence_or_do_no_harm(redirections, tmp_path):
+    (tmp_path / "t.csv").write_text("a,kind\n1,x\n9,y\n2,x\n8,y\n")
+    model = tmp_path / "model"
+    OnlineClassifier().fit(pd.DataFrame({"a": [1.0, 9.0]}), ["x", "y"]).save(model)
+    done = with_closed(redirections, "predict", tmp_path / "t.csv", "--model", model)
+    assert "Traceback" not in done.stderr
+    if ">&-" in redirections.split():
+        assert (done.returncode, done.stdout) == (2, "")
+        said = "kesler: standard output is closed" if redirections == ">&-" else ""
+        assert done.stderr.startswith(said)
+    else:
+        assert done.returncode == 0 and len(done.stdout.splitlines()) == 4
+
+
+def test_closed_standard_input_is_said_where_it_is_read(tmp_path):
+    for command in ("predict", "learn"):
+        done = with_closed("<&-", command, "-", "--model", tmp_path / command, "--format", "csv")
+        assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "standard input is closed: pipe rows into it" in done.stderr

@@ -338,12 +338,13 @@ class CoinBetting(Preconditioner):
     .. math:: w_i = w_{0, i} + \frac{\max(-1, \min(1, \theta_i / \hat S_i))}{2 \hat S_i} \eta_i,
         \quad \hat S_i^2 = \sum_{s < t} g_{s, i}^2 + M_i^2, \quad
         \theta_i = -\sum_{s < t} g_{s, i}, \quad
-        \eta_i = 1 - \sum_{s < t} g_{s, i} (w_{s, i} - w_{0, i})
+        \eta_i = 1 - \sum_{s < t} g_{s, i} (w'_{s, i} - w_{0, i})
 
-    with g the gradient of the loss of the rule and :math:`w_0` the initial weights. :math:`M_i` is
-    the largest :math:`|\phi_i|` so far in an updated hypothesis, times the largest coefficient of a
-    class in any trial so far, which :math:`|g_i|` does not exceed. A trial adds the change of w.
-    Neither the units of features nor those of losses matter.
+    with w' the weight under the M of the row that it is learnt from, which may be larger than that
+    of the rows before, g the gradient of the loss of the rule and :math:`w_0` the initial weights.
+    :math:`M_i` is the largest :math:`|\phi_i|` so far in an updated hypothesis, times the largest
+    coefficient of a class in any trial so far, which :math:`|g_i|` does not exceed. A trial adds
+    the change of w. Neither the units of features nor those of losses matter.
 
     Notes
     -----
@@ -359,7 +360,7 @@ class CoinBetting(Preconditioner):
         + \sum_{t, i} g_{t, i} (w_{t, i} - w'_{t, i})
 
     over the weights updated so far, with :math:`M_1` at the first update. The last sum is over
-    updates that increase M, with w' the weight under the larger M: it is 0 in the source, which
+    updates that increase M: it is 0 in the source, which
     knows a row before it computes the weights.
 
     Memory: 24 bytes per weight. An update takes two square roots, and loops run over weights one by

@@ -16,7 +16,9 @@ from kesler.plots import COLOURS
 data = load("banking77/stream")
 texts = [record["text"] for record in data.records[:2500]]
 result = progressive_validate(OnlineClassifier(), texts, data.y[:2500])
-print(f"{result.error:.1%} of the predictions are wrong, first examples of classes included.")
+print(
+    f"{result.error:.1%} of the predictions are wrong; first examples of classes are not counted."
+)
 
 # %%
 # ``first_seen`` marks the rows that are the first of their class: no learner can predict these.

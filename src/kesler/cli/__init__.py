@@ -56,6 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     than --max-bad allows, 130 if interrupted, 141 if the reader of the output has closed it.
     """
     options = parser().parse_args(arguments)
+    if sys.stderr is None:
+        # Messages would be printed among the answers, and the next file opened would be number 2.
+        sys.stderr = open(os.devnull, "w")  # open until the process ends
+    if sys.stdout is None:
+        return _stopped(
+            "standard output is closed: open it, or send it to a file or to /dev/null", 2
+        )
     with warnings.catch_warnings():
         for each in (MismatchWarning, ReadingWarning):
             warnings.simplefilter("default", each)

@@ -28,7 +28,7 @@ from kesler.datasets.dataset import RecordDataset
 from kesler.datasets.loaders import load
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, Line
-from kesler.readers.compression import STANDARD_INPUT, Begun
+from kesler.readers.compression import STANDARD_INPUT, Begun, require_standard_input
 from kesler.readers.lines import Lines
 from kesler.readers.opening import PREFIX, format_of, has_columns, open_stream, split_query
 from kesler.readers.reader import parse_number
@@ -105,6 +105,7 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
 @contextmanager
 def start_of_standard_input(n_lines: int = LINES_AHEAD) -> Iterator[str]:
     """Write the first lines of standard input, which remain to be read, to a file for a while."""
+    require_standard_input()
     piped: Any = cast(io.TextIOWrapper, sys.stdin).detach()
     start = bytearray()
     while len(start) < MOST_AHEAD and start.count(b"\n") < n_lines:

@@ -174,9 +174,11 @@ def unpacked(source: str) -> Iterator[tuple[Any, Callable[[], float]]]:
     """
     with ExitStack() as stack:
         stack.enter_context(readable(source_name(source), "text", EOFError, OSError))
-        opened: Any = sys.stdin.buffer
-        if source != STANDARD_INPUT:
-            opened = stack.enter_context(open(source, "rb"))
+        opened: Any = (
+            require_standard_input()
+            if source == STANDARD_INPUT
+            else stack.enter_context(open(source, "rb"))
+        )
         start = first_bytes(opened, tuple(_OPENERS))
         packed = Begun(opened, start)
         file: Any = io.BufferedReader(packed)
@@ -214,3 +216,10 @@ def first_bytes(file: Any, known: tuple[bytes, ...]) -> bytes:
 
 def _opener(start: bytes) -> Callable[[Any, str, ExitStack], _Opened] | None:
     return next((each for magic, each in _OPENERS.items() if start.startswith(magic)), None)
+
+
+def require_standard_input() -> Any:
+    """Return standard input as a file of bytes; raise if the process has none."""
+    if sys.stdin is None:
+        raise KeslerError("standard input is closed: pipe rows into it, or give a file")
+    return sys.stdin.buffer
