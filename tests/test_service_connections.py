@@ -74,7 +74,7 @@ def test_many_connections_that_do_not_go_on_are_closed_and_others_answered(serve
         for i in range(MANY):
             silent.append(connect())
             silent[-1].sendall(sent)
-            if i % 30 == 0:  # on a connection of before, and on a new one
+            if i % 10 == 0:  # on a connection of before, and on a new one
                 assert steady.get(f"{server.url}/health").is_success
                 assert httpx.get(f"{server.url}/health").is_success
         for each in silent:
