@@ -5,6 +5,7 @@ import json
 import re
 import signal
 import socket
+import subprocess
 import sys
 from functools import partial
 
@@ -481,3 +482,14 @@ def test_a_server_ends_gracefully_and_keeps_what_it_has_said(tmp_path):
     server.start()
     assert mail.figures()["rows"] == 3
     server.kill()
+
+
+def test_a_port_in_use_is_a_sentence_alone(tmp_path):
+    with socket.create_server((HOST, 0)) as taken:
+        port = str(taken.getsockname()[1])
+        asked = [sys.executable, "-m", "kesler", "serve", tmp_path / "d.db", "--port", port]
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and not done.stdout
+    *_, line = done.stderr.splitlines()
+    assert line.startswith(f"kesler: {HOST}:{port} cannot be used")
+    assert line.endswith("choose another port with --port") and "ERROR" not in done.stderr

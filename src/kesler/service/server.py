@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -65,14 +66,21 @@ def run(registry: ModelRegistry, settings: Settings) -> None:
         timeout_keep_alive=int(settings.patience),
         timeout_graceful_shutdown=SECONDS_TO_END,
     )
-    if not registry.names():  # models that exist have loaded the loops that they need
-        warm_up()
+    with listening(settings.host, settings.port) as opened:
+        if not registry.names():  # models that exist have loaded the loops that they need
+            warm_up()
+        uvicorn.Server(config).run(sockets=[opened])
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address; raise KeslerError if that cannot be used."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        uvicorn.Server(config).run()
-    except SystemExit as end:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except (OSError, OverflowError) as error:
         raise KeslerError(
-            f"{settings.host}:{settings.port} cannot be used: choose another port with --port"
-        ) from end
+            f"{host}:{port} cannot be used ({error}): choose another port with --port"
+        ) from error
 
 
 def require_extra() -> Any:
