@@ -15,6 +15,7 @@ from configurations import broken, configurations
 from kesler import KeslerError, OnlineClassifier, OnlineMultilabelClassifier
 from kesler.durable import Journal
 from kesler.online import saving
+from streams import assert_same_bits
 
 N_DRAWN = 300
 
@@ -43,6 +44,19 @@ def test_rows_one_by_one_are_a_table_where_a_batch_of_them_is():
     assert batch.n_mistakes_ == one_by_one.n_mistakes_
     with pytest.raises(KeslerError, match="learns from the columns of a table"):
         OnlineClassifier(columns={}).learn_one(sparse.csr_array(X[:1]), "a")
+
+
+@pytest.mark.parametrize(
+    "settings", [{"tree": {"a": "ab", "b": "ab"}}, {"costs": {("a", "b"): 3.0}}]
+)
+def test_rows_that_are_replayed_one_by_one_add_classes_with_their_capacity(settings):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.choice(list("abc"), 40).tolist()
+    whole = OnlineClassifier(replay=1, **settings).partial_fit(X, y)
+    one_by_one = OnlineClassifier(replay=1, **settings)
+    for row, label in zip(X, y, strict=True):
+        one_by_one.learn_one(row, label)
+    assert_same_bits(whole, one_by_one)
 
 
 def test_a_learner_that_differs_breaks_the_law(tmp_path, monkeypatch):

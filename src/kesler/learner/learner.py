@@ -263,7 +263,9 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         table = rows.values.reshape(len(rows), self.n_inputs)
         mixed, all_weights = self._interleaved(order, table, weights)
         prepared = self._prepare(mixed) if self.expansion is None else mixed
-        codes = order.of(self.stored["replay.codes"], self.classes.encode(labels))
+        codes = NO_CODES
+        if self.is_informed:
+            codes = order.of(self.stored["replay.codes"], self._telling(labels))
         expanded = self._expanded_if_asked(prepared, all_weights, codes, order.again)
         assert isinstance(expanded, Rows)
         return Interleaved(expanded, table, order, all_weights)
