@@ -28,7 +28,7 @@ from kesler.hypotheses import PerClass, Shared
 from kesler.links import Exponential
 from kesler.maps import Distance, Product
 from kesler.preconditioners import AdaGrad
-from kesler.preprocessing import Bins, Replay
+from kesler.preprocessing import Bins, RandomFourier, Ranges, Replay
 from kesler.queries import LabelBudget
 from kesler.settings.codec import ESTIMATORS
 from kesler.settings.table import SETTINGS
@@ -52,9 +52,15 @@ VALUES: dict[str, list[Any]] = {
     "budget": [5, Budget(9, "projectron")],
     "preconditioner": [AdaGrad()],
     "on_new_class": ["learn"],
-    "preprocessing": [None, "z-scores", [Bins(3), "z-scores"]],
+    "preprocessing": [
+        None,
+        "z-scores",
+        [Bins(3), "z-scores"],
+        Ranges(information=True),
+        [RandomFourier(9, information=True)],
+    ],
     "half_life": [1.0, 30],
-    "replay": [1, Replay(1, size=20, seed=2)],
+    "replay": [1, Replay(1, size=20, seed=2), Replay(2, size=5, until=9)],
     "candidates": [None, Candidates(2, beyond=3, budget=9)],
     "memory_limit": ["200 MB", 10**8],
     "epochs": [2],

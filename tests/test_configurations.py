@@ -15,6 +15,7 @@ from configurations import broken, configurations
 from kesler import KeslerError, OnlineClassifier, OnlineMultilabelClassifier
 from kesler.durable import Journal
 from kesler.online import saving
+from kesler.preprocessing import RandomFourier
 from streams import assert_same_bits
 
 N_DRAWN = 300
@@ -46,14 +47,17 @@ def test_rows_one_by_one_are_a_table_where_a_batch_of_them_is():
         OnlineClassifier(columns={}).learn_one(sparse.csr_array(X[:1]), "a")
 
 
-@pytest.mark.parametrize(
-    "settings", [{"tree": {"a": "ab", "b": "ab"}}, {"costs": {("a", "b"): 3.0}}]
-)
-def test_rows_that_are_replayed_one_by_one_add_classes_with_their_capacity(settings):
+INFORMED = {"preprocessing": [RandomFourier(9, information=True)]}
+ADDING = [{"tree": {"a": "ab", "b": "ab"}}, {"costs": {("a", "b"): 3.0}}]
+
+
+@pytest.mark.parametrize("settings", ADDING, ids=str)
+@pytest.mark.parametrize("given", [{"replay": 1}, INFORMED, INFORMED | {"replay": 1}], ids=str)
+def test_classes_that_come_one_by_one_are_added_with_their_capacity(settings, given):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 3)), rng.choice(list("abc"), 40).tolist()
-    whole = OnlineClassifier(replay=1, **settings).partial_fit(X, y)
-    one_by_one = OnlineClassifier(replay=1, **settings)
+    given = {"update": "hinge", **settings, **given}
+    whole, one_by_one = OnlineClassifier(**given).partial_fit(X, y), OnlineClassifier(**given)
     for row, label in zip(X, y, strict=True):
         one_by_one.learn_one(row, label)
     assert_same_bits(whole, one_by_one)
@@ -138,3 +142,14 @@ def test_a_file_that_could_not_be_loaded_replaces_no_other(tmp_path, monkeypatch
     with pytest.raises(KeslerError, match="not written, since it could not be loaded again"):
         model.save(tmp_path / "m")
     assert (tmp_path / "m").read_bytes() == before
+
+
+def test_words_with_a_limit_on_memory_are_words_from_the_first_row_on():
+    rows = [{"w1": 1.0, "w2": 2.0}, {"w1": 1.0, "w2": 1.0}, {"w3": 1.0}] * 6
+    labels = list("abc") * 6
+    whole = OnlineClassifier(memory_limit="200 MB").partial_fit(rows, labels)
+    one_by_one = OnlineClassifier(memory_limit="200 MB")
+    for row, label in zip(rows, labels, strict=True):
+        one_by_one.learn_one(row, label)
+    assert_same_bits(whole, one_by_one)
+    assert len(one_by_one.vocabulary_) == 3 and not one_by_one.width_

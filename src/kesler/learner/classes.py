@@ -81,6 +81,24 @@ labels of one type
         except (KeyError, TypeError):  # new, or not hashable
             return None
 
+    def numbers_with(self, labels: Sequence[Label]) -> npt.NDArray[np.int32]:
+        """Return the number of each label, of a new one that which `encode` will give it.
+
+        None is added: whoever adds a class provides the capacity for it as well.
+
+        Examples
+        --------
+        >>> table = ClassTable()
+        >>> table.encode(["a"]), table.numbers_with(["b", "a", "c", "b"]), table.labels
+        (array([0], dtype=int32), array([1, 0, 2, 1], dtype=int32), ['a'])
+        """
+        known = self.known(labels)
+        if known is not None:
+            return known
+        new = {label: len(self) + i for i, label in enumerate(self.unknown(labels))}
+        numbers = (new[each] if each in new else self._codes[each] for each in labels)
+        return np.fromiter(numbers, np.int32, len(labels))
+
     def __contains__(self, label: object) -> bool:
         return _is_hashable(label) and label in self._codes
 

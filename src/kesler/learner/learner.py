@@ -284,7 +284,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
 
     def _telling(self, labels: Sequence[Label]) -> npt.NDArray[np.int32]:
         """Return the numbers of the classes of rows if the expansion learns from them."""
-        return self.classes.encode(labels) if self.is_informed else NO_CODES
+        return self.classes.numbers_with(labels) if self.is_informed else NO_CODES
 
     def _in_blocks(self, rows: Rows, **learning: Any) -> Rows:
         """Return expanded rows with the ratings of the rows."""

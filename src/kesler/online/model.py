@@ -28,6 +28,7 @@ class Model(Protocol):
     class_weight: Any
     _balance: Mapping[Label, float] | None
     vectors: Any
+    memory_limit: Any
     answer: ClassVar[Any]  # a `ClassAnswer`
     _maker: ClassVar[Any]
     _learner: AnyLearner | None

@@ -519,12 +519,14 @@ class ColumnReader:
     def is_open(self, model: Model, X: Any) -> bool:
         """Return whether X are mappings of numbers, and these may still be measurements.
 
-        They may be of learners that read missing values, or that read nothing but arrays.
+        They may be of learners that read missing values, or that read nothing but arrays, and whose
+        memory has no limit, which drops names.
         """
         reader, state = model._input, self.state
         if state is None:
             is_new = model._learner is None and reader.names is None and reader.width is None
             may_be = is_new and isinstance(model.columns, str) and model.columns == AUTO
+            may_be = may_be and model.memory_limit is None
             if not (may_be and _are_entries(X)) or model._takes_ratings():
                 return False
             takes_features = model._maker.takes_sparse_rows(model.get_params(deep=False))
