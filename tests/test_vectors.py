@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from commands import kesler
 from kesler import Ensemble, KeslerError, OnlineClassifier, load
 from kesler.data import model_file
+from kesler.data.schema.kinds import listed
+from kesler.errors import MismatchWarning
 from kesler.preprocessing import ZScores
 from kesler.readers.word_vectors import WordVectors, vectors_of
 from kesler.service.refusals import Refusal
@@ -131,6 +133,46 @@ def test_any_split_and_a_file_in_between_are_the_same(seed, with_text, tmp_path)
         assert_array_equal(whole.predict_proba(rows, new=True), other.predict_proba(rows, new=True))
 
 
+@pytest.mark.parametrize(
+    "as_written", [list, np.array, np.float32], ids=["lists", "arrays", "float32"]
+)
+def test_vectors_that_pandas_writes_to_csv_are_vectors(as_written, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    texts, labels = stream(6)
+    rows = rows_of(texts)
+    rows[7]["meaning"], rows[9]["meaning"] = [1.0, 2.0], None  # of another length, and missing
+    frame = pandas.DataFrame(rows)
+    given = [None if each is None else as_written(each) for each in frame["meaning"]]
+    frame.assign(meaning=given).to_csv(tmp_path / "rows.csv", index=False)
+    read = pandas.read_csv(tmp_path / "rows.csv")
+    assert isinstance(read["meaning"][0], str)
+    with pytest.warns(MismatchWarning, match="holds a list of 2 numbers"):
+        model = OnlineClassifier().partial_fit(rows, labels)
+    with pytest.warns(MismatchWarning, match="holds a list of 2 numbers"):
+        of_csv = OnlineClassifier().partial_fit(read, labels)
+    for each in (model, of_csv):
+        column = each.schema_["meaning"]
+        assert (column.kind, column.options["length"], column.n_misfits) == ("vector", LENGTH, 1)
+    for cell, row in zip(read["meaning"], rows, strict=True):
+        if row["meaning"] is not None:  # NumPy writes eight digits
+            assert_allclose(listed(cell), row["meaning"], atol=1e-6)
+    if as_written is list:
+        assert_array_equal(of_csv.predict_proba(read), model.predict_proba(rows))
+
+
+def test_lists_of_other_things_remain_tags_and_texts():
+    rows = [
+        {"tags": ["a", "b"], "sizes": [1.0] * (1 + i % 3), "note": "[sic] 1"} for i in range(60)
+    ]
+    model = OnlineClassifier().partial_fit(rows, ["x", "y"] * 30)
+    kinds = {column.name: column.kind for column in model.schema_}
+    assert kinds == {"tags": "tags", "sizes": "tags", "note": "category"}
+    named = OnlineClassifier(columns={"v": "vector"}).partial_fit(
+        [{"v": "[1 2 3]", "w": "a b c d e f"}, {"v": [4, 5, 6], "w": "g h i j k l"}], ["x", "y"]
+    )
+    assert named.schema_["v"].options["length"] == 3 and not named.schema_["v"].n_misfits
+
+
 def test_explanations_are_of_columns_and_add_up():
     texts, labels = stream(3)
     model = OnlineClassifier().partial_fit(rows_of(texts), labels)
@@ -193,6 +235,19 @@ def test_word_vectors_of_a_file_are_those_of_a_function(name, tmp_path):
     path.unlink()
     with pytest.raises(KeslerError, match=r"vectors='.*' cannot be read"):
         load(tmp_path / "model").predict(texts)
+
+
+def test_lines_as_others_write_them_are_read(tmp_path):
+    """Tokens with spaces (GloVe 840B, gensim), a space as a word, and bytes that are no text."""
+    path = tmp_path / "glove.txt"
+    path.write_bytes(b"card 1 0\n. . . 0 1\nat name@domain.com 1 1 \n\xc2\xa0 1 2\nbad\xff 2 2\n")
+    found = vectors_of(path)
+    assert [*found.rows][:3] == ["card", ". . .", "at name@domain.com"] and len(found.rows) == 5
+    path.write_text("3 1\nhello 1.0\nmy name 2.0\nis Ivan 3.0\n")
+    assert [*vectors_of(path).rows] == ["hello", "my name", "is ivan"]
+    path.write_text("a 9:0.02 8:1.0\n")
+    with pytest.raises(KeslerError, match=r"glove\.txt.*line 1: could not convert"):
+        vectors_of(path)
 
 
 def test_words_with_spaces_and_capitals_are_found():

@@ -103,15 +103,8 @@ def _read(path: Path, modified: int, n_bytes: int) -> WordVectors:
     if path.suffix == ".npy":
         words = path.with_suffix(".txt").read_text(encoding="utf-8").splitlines()
         return WordVectors(words, np.load(path, mmap_mode="r"))
-    words, rows = list[str](), list[Floats]()
-    for number, (word, values) in enumerate(_lines(path), start=1):
-        if rows and len(values) != len(rows[0]):
-            raise KeslerError(
-                f"line {number} has {len(values)} numbers, and the first {len(rows[0])}"
-            )
-        words.append(word)
-        rows.append(values)
-    return WordVectors(words, np.array(rows))
+    lines = [*_lines(path)]
+    return WordVectors([word for word, _ in lines], np.array([values for _, values in lines]))
 
 
 def _lines(path: Path) -> Iterator[tuple[str, Floats]]:
@@ -121,11 +114,13 @@ def _lines(path: Path) -> Iterator[tuple[str, Floats]]:
     length = 0
     with unpacked(str(path)) as (file, _):
         for number, line in enumerate(file, start=1):
-            cells = line.decode("utf-8").rstrip().split(" ")
-            if number == 1 and len(cells) == 2:
+            # A word may have spaces within it, and bytes that are no text, which no text has.
+            cells = line.decode("utf-8", "replace").rstrip().split(" ")
+            if number == 1 and len(cells) == 2 and cells[1].isdecimal():
                 length = int(cells[1])
                 continue
             length = length or len(cells) - 1
-            # A word may have spaces within it.
-            word, values = " ".join(cells[:-length]), cells[-length:]
-            yield word, np.array(values, dtype=np.float32)
+            try:
+                yield " ".join(cells[:-length]), np.array(cells[-length:], dtype=np.float32)
+            except ValueError as error:
+                raise KeslerError(f"line {number}: {error}") from error

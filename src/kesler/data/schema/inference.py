@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any
 from kesler.data.schema.cells import Cell, UnfitError, is_gap, is_infinite
 from kesler.data.schema.date_formats import date_formats, example_of, moments_of
 from kesler.data.schema.dates import tidy
-from kesler.data.schema.kinds import Options, category_of, number_of
+from kesler.data.schema.kinds import Options, category_of, listed, number_of
 from kesler.data.schema.numerals import DECIMALS, MANY, Notation, notation
 from kesler.data.schema.schema import (
     NO_CELLS,
@@ -130,8 +131,8 @@ def _completed(column: Column, known: list[Any], hints: Options, *, alone: bool)
     if column.kind == "date":
         written = [category_of(c, {}) for c in _stated(known) if isinstance(c, (str, int, float))]
         return _in_formats(column, _formats(written, hints, len(written) - 1, named=True), written)
-    lengths = [len(cell) for cell in known if isinstance(cell, list)]
-    return replace(column, options={"length": lengths[0]}) if lengths else column
+    length, _ = _length_of(known)
+    return replace(column, options={"length": length}) if length else column
 
 
 def _in_notation(column: Column, found: Notation) -> Column:
@@ -166,8 +167,11 @@ def _n_no_dates(texts: Sequence[str], options: Options) -> int:
 
 def _inferred(name: str, known: list[Any], hints: Options, *, alone: bool) -> Column:
     """Return the column of cells that are not missing."""
+    length, n_vectors = _length_of(known)
+    if length > 1 and n_vectors >= len(known) - len(known) // MANY:
+        return Column(name, "vector", {"length": length}, "lists of numbers of one length")
     if any(isinstance(cell, list) for cell in known):
-        return _of_lists(name, known)
+        return Column(name, "tags", reason="lists")
     if all(isinstance(cell, bool) for cell in known):
         return Column(name, "category", reason="truth values")
     stated = _stated(known)
@@ -208,18 +212,14 @@ def _stated(known: Sequence[Any]) -> list[Any]:
     return [cell for cell in known if not (is_gap(cell) or is_infinite(cell))]
 
 
-def _of_lists(name: str, known: list[Any]) -> Column:
-    """Return the column of cells with lists: a vector if all are of numbers and of one length."""
-    lengths = {len(cell) if isinstance(cell, list) else 0 for cell in known}
-    numbers = all(
-        isinstance(item, (int, float)) and not isinstance(item, bool)
-        for cell in known
-        for item in (cell if isinstance(cell, list) else [""])
-    )
-    if numbers and len(lengths) == 1 and lengths != {1}:
-        length = {"length": lengths.pop()}
-        return Column(name, "vector", length, "lists of numbers of one length")
-    return Column(name, "tags", reason="lists")
+def _length_of(known: Sequence[Any]) -> tuple[int, int]:
+    """Return the most frequent length of the lists of numbers in cells, and how many have it."""
+    found = Counter(len(items) for items in map(listed, known) if items and _are_numbers(items))
+    return found.most_common(1)[0] if found else (0, 0)
+
+
+def _are_numbers(items: Sequence[Any]) -> bool:
+    return {*map(type, items)} <= {int, float}
 
 
 def _notation_of(cells: list[Any], decimals: Sequence[str], n_odd: int) -> Notation | None:

@@ -147,12 +147,35 @@ def tags_of(cell: Cell, options: Options) -> list[str]:
     return [tag for tag in tags if tag]
 
 
+def listed(cell: Cell) -> list[Any] | None:
+    """Return a list, or the numbers in a text that lists them as Python or NumPy does; else None.
+
+    Data frames write columns of lists and of arrays as such texts.
+
+    Examples
+    --------
+    >>> listed([1, 2]), listed("[1.0, 2e-3]"), listed("[ 1.   0.002]"), listed("[sic]")
+    ([1, 2], [1.0, 0.002], [1.0, 0.002], None)
+    """
+    if isinstance(cell, list) or not isinstance(cell, str):
+        return cell if isinstance(cell, list) else None
+    text = cell.strip()
+    if not (text.startswith("[") and text.endswith("]")):
+        return None
+    try:
+        numbers = [*map(float, text[1:-1].replace(",", " ").split())]
+    except ValueError:
+        return None
+    return [number for number in numbers if number == number]
+
+
 def vector_of(cell: Cell, options: Options) -> list[float]:
-    """Return the numbers in a list, of the length in the options."""
-    if not isinstance(cell, list):
+    """Return the numbers in a list, or in a text that lists them, of the length in the options."""
+    items = listed(cell)
+    if items is None:
         raise UnfitError(short(cell))
-    are_plain = {*map(type, cell)} <= {int, float} and max(map(abs, cell), default=0.0) <= LARGEST
-    vector = [*map(float, cell)] if are_plain else _numbers_in(cell, options)
+    are_plain = {*map(type, items)} <= {int, float} and max(map(abs, items), default=0) <= LARGEST
+    vector = [*map(float, items)] if are_plain else _numbers_in(items, options)
     if len(vector) != options.get("length", len(vector)):
         raise UnfitError(f"a list of {len(vector)} numbers")
     return vector
