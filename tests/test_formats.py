@@ -56,6 +56,10 @@ def jsonl():
     return "".join(json.dumps({"label": y, **dict.fromkeys(row, 1)}) + "\n" for y, row in TABLE)
 
 
+def fasttext():
+    return "".join(f"__label__{y} {' '.join(sorted(row))}\n" for y, row in TABLE)
+
+
 def pretty_json():
     rows = [{"label": y, **dict.fromkeys(row, 1)} for y, row in TABLE]
     return json.dumps(rows, indent=1) + "\n"
@@ -113,6 +117,7 @@ EXAMPLES = {
     "mail": (write_mail, {}),
     "fasta": (fasta, {"label": "header", "text": "sequence"}),
     "fastq": (fastq, {"label": "header", "text": "sequence"}),
+    "fasttext": (fasttext, {}),
     "vw-ldf": (ldf, {}),
     "vw": (lambda: "".join(f"{y} |n {' '.join(sorted(row))}\n" for y, row in TABLE), {}),
     "svmlight": (svmlight, {}),

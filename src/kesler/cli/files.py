@@ -93,10 +93,10 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     if rows is None:
         return found
     schema = infer(rows.columns, {})
-    if _is_json(options) and _is_of_words_alone(schema):
+    if _has_texts(options) and _is_of_words_alone(schema):
         return found  # words alone are read without a schema, in much less time
     needs_kinds = any(_is_not_one_hot(column, rows.columns[column.name]) for column in schema)
-    is_measured = _is_measured(schema, rows, of_json=_is_json(options))
+    is_measured = _is_measured(schema, rows, of_json=_has_texts(options))
     categories = (rows.columns[each.name] for each in schema.of_kind("category"))
     is_table = needs_kinds or is_measured or not all(map(_are_plain, categories))
     return {**found, "as_table": True} if is_table else found
@@ -124,7 +124,7 @@ def start_of_standard_input(n_lines: int = LINES_AHEAD) -> Iterator[str]:
 
 def _is_of_long_texts(options: Namespace, how: dict[str, Any]) -> bool:
     """Return whether the fields of texts are one of JSON, of which only the words are features."""
-    if not _is_json(options) or "," in how["text"] or not can_be_read_again(options.input):
+    if not _has_texts(options) or "," in how["text"] or not can_be_read_again(options.input):
         return False
     rows = first_rows(options, how)
     cells = None if rows is None else rows.columns.get(how["text"])
@@ -139,7 +139,7 @@ def left_out(options: Namespace, how: dict[str, Any]) -> list[str]:
     if learns_all or not can_be_read_again(options.input):
         return []
     rows = first_rows(options, {name: each for name, each in how.items() if name != "text"})
-    named = how.get("text", "text" if _is_json(options) else "").split(",")
+    named = how.get("text", "text" if _has_texts(options) else "").split(",")
     names = set() if rows is None else {*rows.columns} - {how.get("label", "label")}
     learnt = names.intersection(named)
     return [name for name in rows.columns if name in names - learnt] if learnt else []
@@ -191,9 +191,9 @@ def _is_of_short_texts(source: str) -> bool:
     return len(columns) == 1 and columns[0].kind == "text" and bool(columns[0].options)
 
 
-def _is_json(options: Namespace) -> bool:
-    """Return whether INPUT is JSON, whose field "text" is a text unless told otherwise."""
-    return (options.format or _found_format(options)) in ("jsonl", "json")
+def _has_texts(options: Namespace) -> bool:
+    """Return whether the field "text" of INPUT is a text unless told otherwise, as in JSON."""
+    return (options.format or _found_format(options)) in ("jsonl", "json", "fasttext")
 
 
 def _found_format(options: Namespace) -> str:

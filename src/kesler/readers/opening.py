@@ -25,6 +25,7 @@ from kesler.readers.csv_table import begins_csv, csv_reader
 from kesler.readers.dialects import Dialect
 from kesler.readers.encodings import wide_encoding
 from kesler.readers.excel import excel_reader, holds_workbook
+from kesler.readers.fasttext import begins_fasttext, fasttext_reader
 from kesler.readers.features import Names
 from kesler.readers.json_values import begins_json, json_reader
 from kesler.readers.jsonl import begins_jsonl, jsonl_reader
@@ -137,6 +138,7 @@ READERS: dict[str, Format] = {
         fasta_reader, (".fasta", ".fa", ".fas", ".fna", ".ffn", ".faa", ".frn"), begins_fasta
     ),
     "fastq": Format(fastq_reader, (".fastq", ".fq"), begins_fastq),
+    "fasttext": Format(fasttext_reader, (".fasttext",), begins_fasttext),
     "vw-ldf": Format(vw_ldf_reader, (".ldf",), begins_ldf),
     "vw": Format(vw_reader, (".vw",), begins_vw),
     "svmlight": Format(svmlight_reader, (".svmlight", ".svm", ".libsvm"), begins_svmlight),
