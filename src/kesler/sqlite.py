@@ -1,0 +1,78 @@
+"""Models as functions of SQLite, which classify the rows of a query one by one."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from kesler.errors import KeslerError
+from kesler.sql import Function, functions_of
+
+__all__ = ["register"]
+
+
+def register(connection: sqlite3.Connection, model: Any, name: str = "classify") -> list[str]:
+    """Register a model as functions of a connection to SQLite.
+
+    ``select classify(body) from tickets`` then returns the class of each row, and
+    ``classify_confidence(body)`` the probability that it is right. The functions do not learn.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        The connection.
+    model : OnlineClassifier, str or path
+        A fitted classifier of texts or tables, or a file that one was saved to.
+    name : str, default "classify"
+        The name of the function of classes; an existing function of this name is replaced.
+
+    Returns
+    -------
+    list of str
+        The arguments of the functions: the columns of a table in the order in which the model knows
+        them, or "text".
+
+    Raises
+    ------
+    KeslerError
+        If the model does not predict classes, `name` is no name, or its rows are lists, which
+        SQLite does not have.
+
+    Notes
+    -----
+    SQLite calls a function once for each row; :func:`kesler.duckdb.register` predicts rows
+    together, which is many times faster.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> import kesler.sqlite
+    >>> model = kesler.OnlineClassifier()
+    >>> _ = model.learn_one("wrong invoice", "billing").learn_one("cannot log in", "support")
+    >>> connection = sqlite3.connect(":memory:")
+    >>> kesler.sqlite.register(connection, model)
+    ['text']
+    >>> connection.execute("select classify('an invoice')").fetchall()
+    [('billing',)]
+    """
+    functions = functions_of(model, name)
+    for each in functions:
+        if any(type_.endswith("[]") for type_ in each.parameters.values()):
+            raise KeslerError(
+                "the model has learnt lists of numbers or names, which SQLite does not have: use "
+                "kesler.duckdb, or predict in Python"
+            )
+        connection.create_function(
+            each.name, len(each.parameters), _of_row(each), deterministic=True
+        )
+    return [column or "text" for column in functions[0].parameters]
+
+
+def _of_row(function: Function) -> Any:
+    names = [*function.parameters]
+
+    def result(*cells: Any) -> Any:
+        row = cells[0] or "" if names == [""] else dict(zip(names, cells, strict=True))
+        return function.results([row]).tolist()[0]
+
+    return result
