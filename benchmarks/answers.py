@@ -46,9 +46,9 @@ from kesler.updates import LogisticGradient, OneVsRestHinge, OneVsRestLogistic, 
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 from ordinal import BATCH, PENALTIES, Ranked, read_sets  # isort: skip
+from command_line import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 
-RESULTS = Path(__file__).parent / "results"
 Array = npt.NDArray[Any]
 Settings = dict[str, Any]
 Candidates = Mapping[str, Callable[[bool], Settings]]
@@ -454,7 +454,8 @@ def without_each(errors: Mapping[str, Errors], source_of: Callable[[str], str]) 
 
 def main() -> int:
     """Run everything and write the page."""
-    report = Report("answers", "Ranks, label sets and rankings with nothing chosen", RESULTS)
+    folder = script_parser(__doc__, __file__).parse_args().results
+    report = Report("answers", "Ranks, label sets and rankings with nothing chosen", folder)
     report.add(
         "`OnlineOrdinalClassifier()`, `OnlineMultilabelClassifier()` and `OnlineLabelRanker()`, "
         "one pass, against batch learners. Candidates differ from these defaults in what their "

@@ -14,7 +14,6 @@ and exits with 1 if a target is missed.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import sys
@@ -23,7 +22,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -39,9 +37,9 @@ from kesler.datasets import load
 from sets import by_appearance
 from text_stream import make_text_stream
 
+from command_line import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 
-RESULTS = Path(__file__).parent / "results"
 GAP, CLOSE = 1e-3, 1e-4
 EPSILONS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
 HALF = ("mnist", "r8", "stream")
@@ -213,10 +211,11 @@ def write(page: Report, races: list[Race]) -> int:
             continue
         apart = abs(each.our_exact_objective / each.their_exact_objective - 1)
         page.check(f"{each.name}, C = {each.C:g}: the same objective to 1e-4", apart <= CLOSE)
-    RESULTS.mkdir(exist_ok=True)
     figures = [{**asdict(each), "ratio": each.ratio} for each in races]
-    (RESULTS / "batch.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    return page.write()
+    code = page.write()
+    text = json.dumps(figures, indent=1) + "\n"
+    (page.folder / "batch.json").write_text(text, encoding="utf-8")
+    return code
 
 
 def cells(each: Race) -> list[str]:
@@ -231,12 +230,12 @@ def cells(each: Race) -> list[str]:
 
 def main() -> int:
     """Run the comparisons and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--C", nargs="+", type=float, default=[1.0])
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
-    page, races = Report("batch", "Batch solvers compared with liblinear", RESULTS), []
+    page, races = Report("batch", "Batch solvers compared with liblinear", arguments.results), []
     for name in arguments.sets:
         rows = SETS[name]()
         for C in arguments.C[: 1 if name in SLOW else None]:

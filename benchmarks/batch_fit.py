@@ -41,9 +41,9 @@ from refitted import listed
 from sets import SETS, STREAMS, TABLES, RealSet
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
+from command_line import script_parser
 from report import Report, table
 
-RESULTS = Path(__file__).parent / "results"
 OURS, ONE_PASS, IN_ORDER = "fit", "one pass", "in order"
 FOREST, BOOSTED, LINEAR = "random forest", "LightGBM", "TF-IDF + LinearSVC"
 TEXTS, MEASUREMENTS = "texts", "measurements"
@@ -240,7 +240,8 @@ def time_of_many_rows(report: Report, n_rows: int = 1_000_000) -> None:
 def main() -> int:
     """Write the page; return 1 if a target is missed."""
     warnings.simplefilter("ignore")
-    report = Report("batch_fit", "`fit` of all rows, with nothing chosen", RESULTS)
+    folder = script_parser(__doc__, __file__).parse_args().results
+    report = Report("batch_fit", "`fit` of all rows, with nothing chosen", folder)
     OnlineClassifier().fit(np.eye(3), [0, 1, 2])  # compiles
     cross_validated(report)
     page_of_splits(report, [compared(each) for each in SETS])

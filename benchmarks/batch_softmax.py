@@ -8,11 +8,11 @@ times all solvers with these settings, in turn, in one process.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
 import statistics
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -33,7 +33,9 @@ from kesler import SoftmaxClassifier
 from kesler.datasets import load
 from text_stream import make_text_stream
 
-RESULTS = Path(__file__).parent / "results"
+sys.path.append(str(Path(__file__).parents[1] / "papers"))
+from command_line import chosen, script_parser  # isort: skip
+
 ACCURACY = 1e-4
 TIGHT = 1e-6  # its relative excess over the optimum is about 1e-8
 MOST_SLOWER = 4.0  # a peer that takes this many times our time is given up
@@ -200,14 +202,13 @@ def cell(setting: dict[str, Any], seconds: float | None) -> str:
 
 def main() -> None:
     """Run the requested problems, and merge their results with those of earlier runs."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("problems", nargs="*", help=f"of {', '.join(PROBLEMS)}; all by default")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
-    unknown = [name for name in arguments.problems if name not in PROBLEMS]
-    if unknown:
-        parser.error(f"unknown set {unknown[0]!r}; choose from {', '.join(PROBLEMS)}")
-    path = RESULTS / "batch_softmax.json"
+    names = chosen(parser, arguments.problems, PROBLEMS)
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    path = arguments.results / "batch_softmax.json"
     before = json.loads(path.read_text()) if path.exists() else {"problems": {}}
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     threads = max(pool["num_threads"] for pool in pools)
@@ -217,7 +218,7 @@ def main() -> None:
         f"scikit-learn {sklearn.__version__}",
         "problems": before["problems"],
     }
-    for name in arguments.problems or PROBLEMS:
+    for name in names:
         results["problems"][name] = measure(name, arguments.repeats)
         path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         path.with_suffix(".md").write_text(page(results), encoding="utf-8")

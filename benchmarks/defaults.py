@@ -1,6 +1,6 @@
 """Mistakes of the default learner on 61 real sets, compared with Vowpal Wabbit and other peers.
 
-    python benchmarks/defaults.py [--sets beck-s letter ...] [--orders 5] [--into FOLDER]
+    python benchmarks/defaults.py [--sets beck-s letter ...] [--orders 5] [--results FOLDER]
 
 Each learner makes one pass over each set and predicts each row before it learns it. Errors are the
 share in % of wrong predictions among all rows; the first row of a class is not counted. Kesler has
@@ -30,6 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from candidates import CANDIDATES, DEFAULT, JUDGED, Make
+from command_line import script_parser
 from drifting import DRIFTS
 from guarantees import guarantee_of
 from judging import mcnemar
@@ -63,7 +64,7 @@ def main() -> int:
         print("KESLER_DATA is not set: sets that are not available without it are skipped.")
     sets = [each for each in SETS if not arguments.sets or each.name in arguments.sets]
     drifts = [] if arguments.sets else list(DRIFTS)
-    page = Report("defaults", "The default learner on real sets", arguments.into)
+    page = Report("defaults", "The default learner on real sets", arguments.results)
     study, runs = Study(), KeptRuns(RESULTS / "vw.json")
     read = [each for each in sets if run_set(study, each, runs, arguments.orders)]
     drifted = [each for each in drifts if run_drift(study, each)]
@@ -72,12 +73,11 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script_parser(__doc__, __file__)
     parser.add_argument(
         "--sets", nargs="+", choices=[each.name for each in SETS], help="only these"
     )
     parser.add_argument("--orders", type=int, default=N_ORDERS, help="random orders (default 5)")
-    parser.add_argument("--into", type=Path, default=RESULTS, help="folder of the page")
     return parser.parse_args()
 
 

@@ -11,7 +11,6 @@ fourth kill, the journal is copied by the backup API before, while it is written
 
 from __future__ import annotations
 
-import argparse
 import signal
 import subprocess
 import sys
@@ -33,11 +32,11 @@ from kesler.durable import Journal, replica
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from command_line import folder_of, script_parser
 from histories import Walk, file_of, learnt_anew
 from report import Report, table
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results"
 SETS = ("enron/farmer-d", "banking77", "20newsgroups", "pendigits", "letter", "landsat")
 N_HEAD, N_STEPS = 300, 40
 N_WORDS, N_CLASSES, VOCABULARY = 80, 20, 100_000
@@ -342,11 +341,12 @@ def add_full_disks(page: Report, n: int) -> None:
 
 def main(arguments: Iterable[str] | None = None) -> int:
     """Run all parts and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("--quick", action="store_true", help="a tenth of everything")
     options = parser.parse_args(None if arguments is None else list(arguments))
     share = 10 if options.quick else 1
-    page = Report("durable", "Journals", RESULTS)
+    folder = folder_of(parser, options, is_whole=not options.quick)
+    page = Report("durable", "Journals", folder)
     add_times(page, 100_000 // share)
     add_kills(page, max(4, 60 // share))
     add_full_disks(page, max(2, 10 // share))

@@ -16,14 +16,12 @@ with 1 if Kesler is slower, or if the objectives differ.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -35,9 +33,9 @@ from scipy import sparse
 from kesler import MixedNormClassifier
 from shareboost import PROBLEMS, log_loss
 
+from command_line import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 
-RESULTS = Path(__file__).parent / "results"
 N_FEATURES, STEPS, EPS, GAP = 50, 40, 3e-4, 1e-3
 TOLERANCES = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
 LONG = 60.0
@@ -153,15 +151,13 @@ def cells(each: Race) -> list[str]:
 
 def main() -> int:
     """Run the races and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("--sets", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--limit", type=float, default=600.0)
     arguments = parser.parse_args()
-    page, races = (
-        Report("mixed_norm", "The path of a mixed norm compared with lightning", RESULTS),
-        [],
-    )
+    title, races = "The path of a mixed norm compared with lightning", []
+    page = Report("mixed_norm", title, arguments.results)
     for name in arguments.sets:
         races.append(race(name, arguments.repeats, arguments.limit))
         print(cells(races[-1]), flush=True)

@@ -14,11 +14,11 @@ the range that it was fitted on; its numbers are clipped.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import json
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -37,7 +37,9 @@ from kesler.data.schema.schema import Schema
 from kesler.data.schema.values import Values, parse
 from kesler.data.texts import tokenize
 
-RESULTS = Path(__file__).parent / "results" / "mixed_tables"
+sys.path.append(str(Path(__file__).parents[1] / "papers"))
+from command_line import script_parser  # isort: skip
+
 FIRST_FIT = 100  # rows before the first fit of a model that is refitted
 Row = dict[str, str]
 Kinds = dict[str, str]
@@ -274,9 +276,10 @@ def methods(source: Source, rows: list[Row], *, quick: bool) -> dict[str, Callab
 
 def main() -> None:
     """Run all methods on all tables; write the errors and the seconds."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("--quick", action="store_true", help="leave the refitted model out")
-    quick = parser.parse_args().quick
+    options = parser.parse_args()
+    quick, path = options.quick, options.results / "mixed_tables"
     figures: dict[str, dict[str, tuple[float, float]]] = {}
     for name, source in SOURCES.items():
         rows, y = source.rows()
@@ -287,8 +290,9 @@ def main() -> None:
             figures.setdefault(method, {})[name] = (round(wrong, 2), round(seconds, 1))
             print(f"{name:16} {method:24} {wrong:6.2f} % {seconds:8.1f} s", flush=True)
         if not quick:
-            RESULTS.with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n")
-            RESULTS.with_suffix(".md").write_text(table(figures))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n")
+            path.with_suffix(".md").write_text(table(figures))
     print(table(figures))
 
 

@@ -12,10 +12,8 @@ benchmarks/results/parameter_free.md, and exits with 1 if a check fails.
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,9 +21,9 @@ import numpy as np
 from kesler import OnlineClassifier, progressive_validate
 from sets import SETS, RealSet, Stream
 
+from command_line import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 
-RESULTS = Path(__file__).parent / "results"
 NAMES = (
     *("webkb", "trec", "r8", "cnae9", "kitchen-l"),
     *("letter", "pendigits", "landsat", "segment", "optdigits"),
@@ -101,10 +99,10 @@ def largest(outcomes: list[Outcome]) -> list[float]:
 
 def main() -> int:
     """Run the study and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("--rows", type=int, default=6000, help="rows of each set (default: 6000)")
     options = parser.parse_args()
-    page = Report("parameter_free", "Steps without a parameter", RESULTS)
+    page = Report("parameter_free", "Steps without a parameter", options.results)
     page.add(__doc__.split("\n\n")[2].split(" The script")[0])
     outcomes: list[Outcome] = []
     for given in SETS:

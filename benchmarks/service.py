@@ -30,7 +30,6 @@ import sys
 import tempfile
 import time
 import urllib.request
-from argparse import ArgumentParser
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -42,10 +41,10 @@ from kesler.service import Client
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from command_line import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 from serving import Connection, Server, free_port, killed, lost_and_doubled  # isort: skip
 
-RESULTS = Path(__file__).parent / "results"
 CLIENTS = (1, 8, 64)
 TAUGHT_BEFORE = 1000  # rows that the model knows when it predicts
 LEAST_PREDICTIONS, LEAST_ANSWERS = 1500, 500  # a second, with 8 clients
@@ -383,12 +382,12 @@ def written(
 
 def main() -> int:
     """Run everything; return 1 if a target is missed."""
-    parser = ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("--full", action="store_true", help="five minutes a load, and 200 kills")
     parser.add_argument("--seconds", type=float, help="seconds of each load")
     parser.add_argument("--kills", type=int, help="number of kills")
     options = parser.parse_args()
-    report = Report("service", "The service under load and under kills", RESULTS)
+    report = Report("service", "The service under load and under kills", options.results)
     seconds = options.seconds or (300.0 if options.full else 5.0)
     n_kills = options.kills if options.kills is not None else (200 if options.full else 10)
     os.environ.setdefault("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))

@@ -22,7 +22,6 @@ import os
 import sys
 import tempfile
 import time
-from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,10 +32,10 @@ from service import Load, loaded, taught
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from command_line import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 from serving import HOST, Server  # isort: skip
 
-RESULTS = Path(__file__).parent / "results"
 N_CLIENTS, N_IDLE, N_TURNS = 8, 5000, 5
 PAUSE, SLOW = 15.0, 5.0  # seconds until a new connection, and between bytes
 MOST = 2.0  # times the 99th percentile without idle connections
@@ -153,10 +152,11 @@ def lines_of(name: str, found: dict[tuple[str, bool], list[Load]]) -> tuple[list
 
 def main() -> int:
     """Measure, and write the page of the results."""
-    parser = ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("--seconds", type=float, default=10.0, help="of each load")
-    seconds = parser.parse_args().seconds
-    report = Report("service_idle", "The service beside idle connections", RESULTS)
+    given = parser.parse_args()
+    seconds = given.seconds
+    report = Report("service_idle", "The service beside idle connections", given.results)
     lines, ratios, opened = [], [], []
     for name, options in OPTIONS.items():
         with (

@@ -23,7 +23,6 @@ import statistics
 import sys
 import tempfile
 import time
-from argparse import ArgumentParser
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -37,10 +36,10 @@ from many_classes_streams import is_available, stream
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from command_line import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 from serving import HOST, Server  # isort: skip
 
-RESULTS = Path(__file__).parent / "results"
 MODEL = "/api/models/wordnet"
 ROWS_AT_ONCE, WARM, ASKED, DRAWN, WAITING = 1000, 20, 200, 10, 30
 MOST_MS, MOST_PAGE_MS, MOST_BYTES = 20.0, 200.0, 200_000
@@ -219,13 +218,13 @@ def written(report: Report, found: dict[str, dict[str, Taken]], n_rows: int, n_c
 
 def main() -> int:
     """Measure; return 1 if a target is missed."""
-    parser = ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("--rows", type=int, default=0, help="the first rows (default: all)")
     options = parser.parse_args()
+    report = Report("service_many_classes", "The service at thousands of classes", options.results)
     if not is_available("wordnet"):
         print("the glosses of WordNet are not in KESLER_DATA")
         return 1
-    report = Report("service_many_classes", "The service at thousands of classes", RESULTS)
     rows = list(zip(*stream("wordnet", options.rows), strict=True))
     os.environ.setdefault("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
     with tempfile.TemporaryDirectory() as name:

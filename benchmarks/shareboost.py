@@ -18,7 +18,6 @@ missed.
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import os
@@ -43,7 +42,9 @@ from threadpoolctl import threadpool_limits
 from kesler import ShareBoostClassifier
 from kesler.datasets import load
 
-RESULTS = Path(__file__).parent / "results"
+sys.path.append(str(Path(__file__).parents[1] / "papers"))
+from command_line import chosen, script_parser  # isort: skip
+
 SIZES = (5, 10, 20, 50)
 TIMES_FASTER = {"one": 1.5, "path": 5.0}
 WAYS = {"one": "one size of", "path": "the path to"}
@@ -305,16 +306,15 @@ def time_cells(found: dict[str, Any] | None, ours: float, limit: float) -> str:
 
 def main() -> int:
     """Run the requested problems, and merge their results with those of earlier runs."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("problems", nargs="*", help=f"of {', '.join(PROBLEMS)}; all by default")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--shortlist", type=int, default=1)
     parser.add_argument("--limit", type=float, default=900.0)
     arguments = parser.parse_args()
-    unknown = [name for name in arguments.problems if name not in PROBLEMS]
-    if unknown:
-        parser.error(f"unknown set {unknown[0]!r}; choose from {', '.join(PROBLEMS)}")
-    path = RESULTS / "shareboost.json"
+    names = chosen(parser, arguments.problems, PROBLEMS)
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    path = arguments.results / "shareboost.json"
     before = json.loads(path.read_text()) if path.exists() else {"problems": {}}
     results = {
         "machine": f"{os.cpu_count()} cores, of which one is used, {platform.machine()}, "
@@ -325,7 +325,7 @@ def main() -> int:
         "problems": before["problems"],
         "growth": growth(),
     }
-    for name in arguments.problems or PROBLEMS:
+    for name in names:
         results["problems"][name] = measure(
             name, arguments.repeats, arguments.limit, arguments.shortlist
         )

@@ -14,7 +14,6 @@ The script writes benchmarks/results/texts.md.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import os
@@ -30,6 +29,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.svm import LinearSVC
 
+from command_line import script_parser
 from judging import geometric_mean
 from kesler import OnlineClassifier, progressive_validate
 from kesler.hypotheses import PerClass, Shared
@@ -102,15 +102,15 @@ MOST_CALIBRATION_ERROR, LEAST_CALIBRATED = 0.05, 0.9
 
 def main() -> int:
     """Run every learner on every set, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script_parser(__doc__, __file__)
     names = [name for group in GROUPS.values() for name in group]
     parser.add_argument("--sets", nargs="+", choices=names, default=names, help="only these")
-    chosen = parser.parse_args().sets
-    page = Report("texts", "Texts with nothing chosen", RESULTS)
+    options = parser.parse_args()
+    page = Report("texts", "Texts with nothing chosen", options.results)
     errors: dict[str, Errors] = {name: {} for name in (*LEARNERS, VW, SVC)}
     seconds: dict[str, Errors] = {name: {} for name in LEARNERS}
     calibration: dict[str, Errors] = {name: {} for name in LEARNERS}
-    for name in chosen:
+    for name in options.sets:
         X, y = read(name)
         for learner, make in LEARNERS.items():
             start = time.process_time()

@@ -12,7 +12,6 @@ of the rows are the first of their class. The script writes benchmarks/results/t
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -33,10 +32,10 @@ from sets import FIRST, SHOWN, RealSet, Stream, by_appearance
 from trust_peers import add_peers
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
+from command_line import folder_of, script_parser
 from enron import FIELDS, USERS, count_words
 from report import Report, table
 
-RESULTS = Path(__file__).parent / "results"
 MERGED, MERGED_ROWS, WINDOW, LATEST_START = "all users", 10_000, 500, 0.8
 TWO_CLASSES = ("elec2", "magic")
 COVERAGES = (0.8, 0.9, 0.95, 0.99)
@@ -411,10 +410,11 @@ def seconds(call: Callable[[], None]) -> float:
 
 def main(arguments: Iterable[str] | None = None) -> int:
     """Run the study and write its page."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("--quick", action="store_true", help="four pairs for costs, no peers")
     options = parser.parse_args(None if arguments is None else list(arguments))
-    page = Report("trust", "How far to trust the default", RESULTS)
+    folder = folder_of(parser, options, is_whole=not options.quick)
+    page = Report("trust", "How far to trust the default", folder)
     users, first = list(USERS), [each.name for each in FIRST]
     others = [name for name in first if name not in users]
     texts = [each.name for each in SHOWN if each.kind == "text" and each.name not in users]

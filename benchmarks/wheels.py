@@ -11,7 +11,6 @@ is the least of three, since machines are shared; cold ones have an empty cache 
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -25,11 +24,11 @@ from kesler.service import Client
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from command_line import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 from serving import Server  # isort: skip
 
 ROOT = Path(__file__).parents[1]
-RESULTS = Path(__file__).parent / "results"
 MOST_COMPARE, MOST_SERVICE = 4.0, 3.0
 RUNS = 3
 
@@ -146,9 +145,10 @@ def written(report: Report, found: list[Times]) -> int:
 
 def main() -> int:
     """Measure the wheels of all interpreters."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("python", nargs="+", help="interpreters of CPython 3.11 or newer")
-    given, report = parser.parse_args(), Report("wheels", "First answers of wheels", RESULTS)
+    given = parser.parse_args()
+    report = Report("wheels", "First answers of wheels", given.results)
     return written(report, [measured(python) for python in given.python])
 
 

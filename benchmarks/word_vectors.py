@@ -15,7 +15,6 @@ benchmarks/results/word_vectors.md.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import os
@@ -37,9 +36,9 @@ from sklearn.metrics import roc_auc_score
 from kesler import OnlineClassifier
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
+from command_line import script_parser
 from report import Report, table
 
-RESULTS = Path(__file__).parent / "results"
 SETS = ("clinc150", "banking77")
 LEAST_RIGHT, LEAST_AREA, MOST_TIME = 0.938, 0.965, 4.0
 Floats = npt.NDArray[np.float32]
@@ -158,10 +157,11 @@ def of_learners(asked: Questions, n_orders: int) -> dict[str, list[float]]:
 
 def main() -> int:
     """Measure, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("--orders", type=int, default=3)
-    n_orders = parser.parse_args().orders
-    page = Report("word_vectors", "Words and vectors of words", RESULTS)
+    given = parser.parse_args()
+    n_orders = given.orders
+    page = Report("word_vectors", "Words and vectors of words", given.results)
     page.add(
         f"`python benchmarks/word_vectors.py`: % of right answers to the test part, the area under "
         f"the ROC curve of questions of no intent, and microseconds of processor time for a row "

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sklearn.preprocessing import normalize
 
 import fink2006
+from command_line import script_parser
 from enron import USERS, Mail, read_mail
 from kesler import OnlineClassifier, progressive_validate, update_rule
 from kesler.hypotheses import Part, PerClass, Shared
@@ -263,9 +264,11 @@ def show_figure(report: Report, all_runs: dict[str, Runs]) -> None:
 
 def main() -> int:
     """Run everything, write the page and return the exit code."""
+    folder = script_parser(__doc__, __file__).parse_args().results
     report = Report(
         "amit2006",
         "Online classification for complex problems using simultaneous projections (2006)",
+        folder,
     )
     mails = {user: read_mail(user) for user in USERS}
     all_runs = {user: run_user(mail) for user, mail in mails.items()}

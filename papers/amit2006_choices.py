@@ -18,6 +18,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.preprocessing import normalize
 
 from amit2006 import ORDER, PUBLISHED, SHARED, C, run
+from command_line import script_parser
 from enron import FIELDS, USERS, Mail, count_words, read_mail
 from kesler.datasets import load_enron
 from kesler.readers import tokenize
@@ -207,8 +208,9 @@ def show_together(report: Report, mails: dict[str, Mail]) -> None:
 
 def main() -> int:
     """Run everything, write the page and return the exit code."""
+    folder = script_parser(__doc__, __file__).parse_args().results
     title = "Table 1 of Amit et al. (2006): what its unstated choices change"
-    report = Report("amit2006_choices", title)
+    report = Report("amit2006_choices", title, folder)
     mails = {user: read_mail(user) for user in USERS}
     show_reference(report, mails)
     show_choices(report, mails)

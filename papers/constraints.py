@@ -23,6 +23,7 @@ from sklearn.linear_model import LogisticRegression, Perceptron, SGDClassifier
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
+from command_line import script_parser
 from kesler import OnlineLabelRanker, OnlineMultilabelClassifier, metrics, progressive_validate
 from kesler.datasets import load
 from kesler.datasets.registry import RANKED
@@ -248,7 +249,8 @@ def rankings(report: Report) -> None:
 
 def main() -> int:
     """Run everything and write the page."""
-    report = Report("constraints", "Label sets and rankings")
+    folder = script_parser(__doc__, __file__).parse_args().results
+    report = Report("constraints", "Label sets and rankings", folder)
     report.add(
         "## Label sets",
         f"One pass over the training rows, mean of {N_ORDERS} random orders (the rows of scene are "

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from command_line import script_parser
 from enron import USERS, read_mail
 from kesler import CrammerSingerClassifier
 from kesler.hypotheses import Part, PerClass, Shared
@@ -73,7 +74,10 @@ def run(user: str) -> dict[str, tuple[float, float]]:
 
 def main() -> int:
     """Run everything and write the page."""
-    report = Report("enron_batch", "Batch support vector machines on the mail of seven Enron users")
+    folder = script_parser(__doc__, __file__).parse_args().results
+    report = Report(
+        "enron_batch", "Batch support vector machines on the mail of seven Enron users", folder
+    )
     found = {user: run(user) for user in USERS}
     report.add(
         "Test errors in %. Features are binary words; the first half of each user's mail, in the "

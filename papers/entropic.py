@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from command_line import script_parser
 from kesler import OnlineClassifier
 from kesler.datasets import load
 from kesler.links import Exponential
@@ -116,7 +117,8 @@ def by_kesler(X: Floats, labels: npt.NDArray[np.int64], rule: str, total: float)
 
 def main() -> int:
     """Run everything, write the page and return the exit code."""
-    report = Report("entropic", "Entropic projections: bounded steps beside exact ones")
+    folder = script_parser(__doc__, __file__).parse_args().results
+    report = Report("entropic", "Entropic projections: bounded steps beside exact ones", folder)
     rows, equal, n = [], 0, 0
     for name, n_rows in SETS.items():
         X, labels = read(name, n_rows)

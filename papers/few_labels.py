@@ -14,12 +14,14 @@ import few_labels_bandits
 import few_labels_kernels
 import few_labels_queries
 import few_labels_trees
+from command_line import script_parser
 
 PARTS = (few_labels_queries, few_labels_bandits, few_labels_trees, few_labels_kernels)
 
 
 def main() -> int:
     """Write all pages; return 1 if a check failed in any."""
+    script_parser(__doc__, __file__).parse_args()  # the parts read the same arguments
     return max(part.main() for part in PARTS)
 
 

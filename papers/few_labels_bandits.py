@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from command_line import script_parser
 from kesler import BanditClassifier, OnlineClassifier, mistake_bound, progressive_validate
 from kesler.exploration import InverseGap, Uniform
 from kesler.hypotheses import PerClass
@@ -302,9 +303,9 @@ def bounds(report: Report) -> None:
     )
 
 
-def tables() -> Report:
-    """Run everything; return the page."""
-    report = Report("few_labels_bandits", "Learning from whether the shown class is right")
+def tables(folder: Path) -> Report:
+    """Run everything; return the page, which is written to a folder."""
+    report = Report("few_labels_bandits", "Learning from whether the shown class is right", folder)
     if is_installed():
         compare(report)
     dense = [name for name in COMPARED if name in ("letter", "pendigits")]
@@ -318,7 +319,7 @@ def tables() -> Report:
 
 def main() -> int:
     """Run everything and write the page."""
-    return tables().write()
+    return tables(script_parser(__doc__, __file__).parse_args().results).write()
 
 
 if __name__ == "__main__":

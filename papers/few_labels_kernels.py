@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from command_line import script_parser
 from kesler import OnlineClassifier
 from kesler.bounds.kernels import KernelCompetition, KernelRun, least_bound
 from kesler.bounds.mistakes import MistakeBound
@@ -212,7 +213,8 @@ def _claims(name: str, runs: Any, rules: Any, bounds: Any) -> list[tuple[str, bo
 
 def main() -> int:
     """Write the page."""
-    report = Report("few_labels_kernels", "Kernels within a budget of support vectors")
+    folder = script_parser(__doc__, __file__).parse_args().results
+    report = Report("few_labels_kernels", "Kernels within a budget of support vectors", folder)
     report.add(
         f"One pass over each set, features from 0 to 1, the Gaussian kernel of sigma {SIGMA}. "
         f"Times are medians of {N_TIMES} runs of all learners in turn, or one run of more than "

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from command_line import script_parser
 from kesler import OnlineClassifier, mistake_bound, progressive_validate
 from kesler.bounds.mistakes import MistakeBound
 from kesler.evaluation.queries import QueriedResult
@@ -353,7 +354,8 @@ def line_of_bound(name: str, part: float, stream: Stream, of: OfBound) -> list[s
 
 def main() -> int:
     """Run everything and write the page."""
-    report = Report("few_labels_queries", "Selective sampling: a fifth of the labels")
+    folder = script_parser(__doc__, __file__).parse_args().results
+    report = Report("few_labels_queries", "Selective sampling: a fifth of the labels", folder)
     blocks, checks = tables()
     report.add(*blocks)
     for claim, holds in checks:

@@ -27,6 +27,7 @@ from scipy import sparse
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.metrics import confusion_matrix
 
+from command_line import script_parser
 from kesler import KeslerError, OnlineClassifier, progressive_validate
 from kesler.bounds import tree_bound
 from kesler.data.texts import tokenize
@@ -272,7 +273,8 @@ def page_table(rows: Sequence[Row]) -> str:
 
 def main() -> int:
     """Write the page; return 1 if a check failed."""
-    report = Report("few_labels_trees", "Trees of classes")
+    folder = script_parser(__doc__, __file__).parse_args().results
+    report = Report("few_labels_trees", "Trees of classes", folder)
     report.add(
         "Mistakes in %, and distances in the tree (tree loss) per trial, before each row is "
         f"learnt. Text: {len(SEEDS)} random orders of {MOST_ROWS:,} rows, means over the orders; "

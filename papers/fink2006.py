@@ -17,6 +17,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 
+from command_line import script_parser
 from enron import FIELDS, USERS, read_mail
 from kesler import OnlineClassifier, progressive_validate
 from kesler.datasets import Dataset, load, make_disjoint, make_mixed, make_shared
@@ -295,9 +296,9 @@ def show_logarithm(report: Report) -> None:
 
 def main() -> int:
     """Run everything, write the page and return the exit code."""
-    report = Report(
-        "fink2006", "Online multiclass learning by interclass hypothesis sharing (2006)"
-    )
+    folder = script_parser(__doc__, __file__).parse_args().results
+    title = "Online multiclass learning by interclass hypothesis sharing (2006)"
+    report = Report("fink2006", title, folder)
     show_synthetic(report, {name: run_synthetic(name) for name in SYNTHETIC})
     show_table(report, {user: run_user(user) for user in USERS} | {"Yale B": run_faces()})
     show_kernels(report)

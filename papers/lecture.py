@@ -31,6 +31,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
+from command_line import chosen, script_parser
 from enron import count_words
 from kesler import (
     CrammerSingerClassifier,
@@ -226,7 +227,6 @@ def draw_regions(path: Path) -> None:
             ax.set_axis_off()
         for ax, (method, make) in zip(axes.flat, METHODS.items(), strict=False):
             draw_region(ax, method, make(), X, y)
-        path.parent.mkdir(exist_ok=True)
         figure.savefig(path, dpi=150)
 
 
@@ -250,9 +250,14 @@ features. In the corners, where there are no points, its regions mean nothing, a
 another class appear."""
 
 
-def main(names: tuple[str, ...]) -> int:
+def main() -> int:
     """Run the given sets; write the page if these are all sets."""
-    report = Report("lecture", "Chang (2017): the methods of the lecture on eight real sets")
+    parser = script_parser(__doc__, __file__)
+    parser.add_argument("sets", nargs="*", help=f"of {', '.join(SETS)}; all by default")
+    options = parser.parse_args()
+    names = tuple(chosen(parser, options.sets, SETS))
+    title = "Chang (2017): the methods of the lecture on eight real sets"
+    report = Report("lecture", title, options.results)
     report.add(
         "Test rows are those of the source, else a random third. Measurements are standardised, "
         f"words weighted by tf-idf; the first {MNIST_ROWS:,} rows of MNIST are learnt, as pixels. "
@@ -269,4 +274,4 @@ def main(names: tuple[str, ...]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(tuple(sys.argv[1:]) or SETS))
+    sys.exit(main())

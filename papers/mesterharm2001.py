@@ -20,6 +20,7 @@ import numpy.typing as npt
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from command_line import script_parser
 from kesler import LinearMax, Ratings
 from kesler.algorithms import ALMA, ROMMA, Algorithm, QuasiAdditive
 from kesler.links import Exponential, PNorm
@@ -102,13 +103,13 @@ def draw(path: Path, mistakes: dict[str, list[float]], limits: dict[str, list[fl
         ax.set(xscale="log", yscale="log", xlabel="irrelevant sub-experts", ylabel="mistakes")
         ax.set_title(f"{N_RELEVANT} relevant sub-experts, {N_ROWS:,} trials")
         ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-        path.parent.mkdir(exist_ok=True)
         figure.savefig(path, dpi=150)
 
 
 def main() -> int:
     """Run every size and write the page."""
-    report = Report("mesterharm2001", "Mesterharm (2001): irrelevant sub-experts")
+    folder = script_parser(__doc__, __file__).parse_args().results
+    report = Report("mesterharm2001", "Mesterharm (2001): irrelevant sub-experts", folder)
     report.add(
         f"{N_RELEVANT} relevant sub-experts, whose mean rating determines the class, {N_CLASSES} "
         f"classes, {N_ROWS:,} trials, ratings uniform in [0, 1], gap {DELTA}; mean of {len(SEEDS)} "

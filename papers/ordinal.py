@@ -22,6 +22,7 @@ import numpy.typing as npt
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
+from command_line import script_parser
 from kesler import OnlineOrdinalClassifier, progressive_validate, update_rule
 from kesler.datasets import load
 from kesler.datasets.registry import BEN_DAVID, REGRESSION
@@ -174,7 +175,8 @@ def check(report: Report, ratios: dict[str, float]) -> None:
 
 def main() -> int:
     """Run everything and write the page."""
-    report = Report("ordinal", "Ordinal classes")
+    folder = script_parser(__doc__, __file__).parse_args().results
+    report = Report("ordinal", "Ordinal classes", folder)
     report.add(
         "Mean absolute error in ranks, the mean over random splits with three quarters of the rows "
         f"for training: {N_SPLITS} splits, {N_SPLITS_OF_LARGE} above {LARGE:,} rows. "

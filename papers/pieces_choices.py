@@ -18,6 +18,7 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from command_line import script_parser
 from kesler import ShareBoostClassifier
 from kesler.dictionaries import Pieces
 from kesler.dictionaries.pieces import distances
@@ -134,7 +135,9 @@ def check(report: Report, errors: Mapping[str, float]) -> None:
 
 def main() -> int:
     """Run every change, write the page and return the exit code."""
-    report = Report("pieces_choices", "ShareBoost's Fig. 7: what its unstated choices change")
+    folder = script_parser(__doc__, __file__).parse_args().results
+    title = "ShareBoost's Fig. 7: what its unstated choices change"
+    report = Report("pieces_choices", title, folder)
     split = read()
     gammas = (SVM_GAMMA / 3, SVM_GAMMA, SVM_GAMMA * 2)
     report.add(

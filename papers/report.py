@@ -24,8 +24,6 @@ from sklearn.isotonic import isotonic_regression
 
 import kesler
 
-RESULTS = Path(__file__).parent / "results"
-
 COLOURS = {
     "multi": "#0072B2",
     "single": "#D55E00",
@@ -78,7 +76,7 @@ class Report:
 
     name: str
     title: str
-    folder: Path = RESULTS
+    folder: Path
     blocks: list[str] = field(default_factory=list)
     checks: list[tuple[str, bool]] = field(default_factory=list)
     start: float = field(default_factory=time.perf_counter)
@@ -100,6 +98,7 @@ class Report:
 
     def picture(self, suffix: str, caption: str) -> Path:
         """Add a picture, and return its path, which the caller must write."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{self.name}-{suffix}.png"
         self.add(f"![{caption}]({path.name})")
         return path
@@ -109,7 +108,7 @@ class Report:
         verdicts = [f"- {'yes' if holds else 'NO'}: {claim}" for claim, holds in self.checks]
         self.add("## Checks", "\n".join(verdicts), f"The run took {self.seconds:.0f} s.")
         page = [f"# {self.title}", circumstances(), *self.blocks]
-        self.folder.mkdir(exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / f"{self.name}.md").write_text("\n\n".join(page) + "\n", encoding="utf-8")
         return 0 if all(holds for _, holds in self.checks) else 1
 
@@ -182,7 +181,6 @@ def draw(path: Path, panels: Sequence[Panel], columns: int, width: float, height
         circles = " (circles: published)" if any(panel.published for panel in panels) else ""
         figure.supxlabel(f"trials{circles}", fontsize=9, color="#555555")
         figure.supylabel("cumulative mistakes", fontsize=9, color="#555555")
-        path.parent.mkdir(exist_ok=True)
         figure.savefig(path, dpi=150)
 
 
@@ -241,7 +239,6 @@ def draw_beside(
         figure.supxlabel(
             "mistakes in % (dots: ours, circles: published)", fontsize=9, color="#555555"
         )
-        path.parent.mkdir(exist_ok=True)
         figure.savefig(path, dpi=150)
 
 

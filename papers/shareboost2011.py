@@ -10,12 +10,10 @@ Sharing: the two examples of Section 6, and Fig. 2, 3 and 7.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import resource
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,10 +30,11 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
+from command_line import chosen, folder_of, script_parser
 from kesler import JointBoostClassifier, MixedNormClassifier, ShareBoostClassifier
 from kesler.datasets import load
 from kesler.dictionaries import Dictionary, Pieces, Products, Stumps, Templates
-from report import LAYOUT, RESULTS, STYLE, Report, in_line, spread, table
+from report import LAYOUT, STYLE, Report, in_line, spread, table
 from sharing_examples import (
     CHOICE,
     Array,
@@ -539,7 +538,6 @@ def draw(path: Path, panels: Sequence[Picture]) -> None:
             figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
         ):
             draw_panel(ax, panel)
-        path.parent.mkdir(exist_ok=True)
         figure.savefig(path, dpi=150)
 
 
@@ -583,23 +581,21 @@ PARTS: Mapping[str, Callable[[Run], None]] = {
 }
 
 
-def main(arguments: Sequence[str]) -> int:
+def main() -> int:
     """Run the given parts, and return the exit code: 1 if a check failed."""
-    parser = argparse.ArgumentParser(description="The examples and experiments of ShareBoost.")
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default")
     parser.add_argument("--quick", action="store_true", help="small settings")
-    options = parser.parse_args(arguments)
-    unknown = [part for part in options.parts if part not in PARTS]
-    if unknown:
-        parser.error(f"unknown part {unknown[0]!r}; choose from {', '.join(PARTS)}")
-    is_whole = not (options.quick or options.parts)
-    folder = RESULTS if is_whole else Path(tempfile.mkdtemp(prefix="shareboost2011-"))
+    options = parser.parse_args()
+    parts = chosen(parser, options.parts, PARTS)
     title = "Shalev-Shwartz, Wexler and Shashua (2011): sharing features"
-    run = Run(QUICK if options.quick else Settings(), Report("shareboost2011", title, folder))
-    for name in options.parts or PARTS:
+    folder = folder_of(parser, options, is_whole=not (options.quick or options.parts))
+    report = Report("shareboost2011", title, folder)
+    run = Run(QUICK if options.quick else Settings(), report)
+    for name in parts:
         PARTS[name](run)
     return run.write()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

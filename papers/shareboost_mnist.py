@@ -10,13 +10,11 @@ shows other settings, evaluated on 10,000 held-out training images.
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import sys
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,11 +25,12 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from command_line import folder_of, script_parser
 from kesler import ShareBoostClassifier
 from kesler.datasets import deform, load
 from kesler.dictionaries import Templates
 from kesler.plots import MistakenImagesDisplay, TemplatesDisplay
-from report import LAYOUT, RESULTS, STYLE, Report, table
+from report import LAYOUT, STYLE, Report, table
 
 Array = npt.NDArray[Any]
 
@@ -217,7 +216,6 @@ def checks(report: Report, errors: Array, minutes: float, gib: float, *, expande
 def pictures(report: Report, model: Any, errors: Array, digits: Digits) -> None:
     """Draw the curve, the first templates and the mistakes."""
     path = report.picture("convergence", "Test error by number of features (Fig. 4)")
-    path.parent.mkdir(exist_ok=True)
     draw_errors(path, errors)
     for suffix, caption, display in (
         ("templates", "The first selected templates (Fig. 5a)", show_templates(model)),
@@ -316,14 +314,14 @@ def tried(settings: Settings, changes: Mapping[str, Any]) -> ShareBoostClassifie
 # ---- command line --------------------------------------------------------------------------------
 
 
-def main(arguments: Sequence[str]) -> int:
+def main() -> int:
     """Run the experiment, and return the exit code: 1 if a check failed."""
-    parser = argparse.ArgumentParser(description="ShareBoost on MNIST's templates.")
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("--quick", action="store_true", help="small settings")
     parser.add_argument("--expanded", action="store_true", help="with deformed copies")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     settings = QUICK if options.quick else Settings()
-    folder = Path(tempfile.mkdtemp(prefix="shareboost_mnist-")) if options.quick else RESULTS
+    folder = folder_of(parser, options, is_whole=not options.quick)
     name = "shareboost_mnist" + options.expanded * "-expanded"
     title = "Shalev-Shwartz, Wexler and Shashua (2011): MNIST by templates"
     title += options.expanded * ", with deformed copies"
@@ -335,4 +333,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -4,13 +4,22 @@ import json
 import struct
 import subprocess
 import sys
+from pathlib import Path
 from typing import get_args
 
 import pandas as pd
 import pytest
 
 import kesler as package
-from commands import kesler, messages, refused, write_csv, write_jsonl, write_svmlight
+from commands import (
+    kesler,
+    kesler_process,
+    messages,
+    refused,
+    write_csv,
+    write_jsonl,
+    write_svmlight,
+)
 from kesler import OnlineClassifier
 from kesler.cli.names import HYPOTHESES, PARTS
 from kesler.learner.classes import OnNewClass
@@ -301,6 +310,31 @@ def test_closed_standard_streams_end_in_a_sentence_or_do_no_harm(redirections, t
         assert done.stderr.startswith(said)
     else:
         assert done.returncode == 0 and len(done.stdout.splitlines()) == 4
+
+
+FULL = Path("/dev/full")  # a disk without space, for what is written there
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="the system has no /dev/full")
+@pytest.mark.parametrize("is_buffered", [True, False])
+def test_a_full_disk_behind_standard_output_is_a_sentence(is_buffered, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONUNBUFFERED", "" if is_buffered else "1")
+    (tmp_path / "t.csv").write_text("a,kind\n1,x\n9,y\n2,x\n8,y\n")
+    model = tmp_path / "model"
+    OnlineClassifier().fit(pd.DataFrame({"a": [1.0, 9.0]}), ["x", "y"]).save(model)
+    rows = tmp_path / "t.csv"
+    asked = [["--help"], ["learn", "--help"], ["--version"], ["predict", rows, "--model", model]]
+    for arguments in asked:
+        done = with_closed(f"> {FULL}", *arguments)
+        said = "kesler: the output: No space left on device\n"
+        assert (done.returncode, done.stderr) == (2, said), arguments
+    assert with_closed(f"> {FULL} 2> {FULL}", "show", model).returncode == 2
+
+
+def test_help_that_nobody_reads_ends_as_other_commands_do():
+    with kesler_process("--help") as process:
+        process.stdout.close()
+        assert process.wait() == 141 and process.stderr.read() == ""
 
 
 def test_closed_standard_input_is_said_where_it_is_read(tmp_path):

@@ -11,6 +11,7 @@ import pytest
 
 from kesler.errors import KeslerError, ReadingWarning
 from kesler.readers import open_stream
+from kesler.readers.csv_table import MOST_COLUMNS
 from kesler.readers.lines import CHUNK
 from kesler.readers.records import Fields
 from test_readers import entries, read, write
@@ -192,6 +193,20 @@ def test_many_columns_are_listed_in_short(tmp_path):
     columns = ",".join(f"c{i}" for i in range(100))
     with pytest.raises(KeslerError, match=r"'c19', 80 more$"):
         read(write(tmp_path, "rows.csv", columns + "\n"), label="y")
+
+
+def test_more_columns_than_anybody_means_are_refused_before_any_row(tmp_path):
+    for n_columns in (MOST_COLUMNS, MOST_COLUMNS + 1):
+        header = "y" + "".join(f",{i}" for i in range(1, n_columns))
+        path = write(tmp_path, "rows.csv", f"{header}\na{',1' * (n_columns - 1)}\n")
+        for options in ({"label": "y"}, {"label": "y", "as_table": True}):
+            if n_columns <= MOST_COLUMNS:
+                open_stream(path, **options)
+            else:
+                with pytest.raises(
+                    KeslerError, match=r"rows\.csv has 262,145 columns, .*transpose"
+                ):
+                    open_stream(path, **options)
 
 
 def test_a_label_of_another_type_is_a_bad_row(tmp_path):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 import signal
 import socket
@@ -16,7 +17,7 @@ from commands import kesler, refused
 from desks import LINES, ROWS, TOKENS, bearer, error_of, exported, post, served, state
 from kesler import KeslerError, OnlineMultilabelClassifier
 from kesler.durable import Journal
-from kesler.service import Client, Settings, Tokens
+from kesler.service import Client, ModelRegistry, Settings, Tokens
 from kesler.service.api import ENDPOINTS
 from kesler.service.import_options import ImportOptions
 from kesler.service.rows_in import rows_of_file
@@ -484,12 +485,63 @@ def test_a_server_ends_gracefully_and_keeps_what_it_has_said(tmp_path):
     server.kill()
 
 
+def ended(database, port):
+    """Start a server that cannot serve; return the sentence that it ends with."""
+    asked = [sys.executable, "-m", "kesler", "serve", database, "--port", str(port)]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and not done.stdout
+    (line,) = done.stderr.splitlines()
+    return line
+
+
 def test_a_port_in_use_is_a_sentence_alone(tmp_path):
     with socket.create_server((HOST, 0)) as taken:
-        port = str(taken.getsockname()[1])
-        asked = [sys.executable, "-m", "kesler", "serve", tmp_path / "d.db", "--port", port]
-        done = subprocess.run(asked, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and not done.stdout
-    *_, line = done.stderr.splitlines()
+        port = taken.getsockname()[1]
+        line = ended(tmp_path / "d.db", port)
     assert line.startswith(f"kesler: {HOST}:{port} cannot be used")
-    assert line.endswith("choose another port with --port") and "ERROR" not in done.stderr
+    assert line.endswith("choose another port with --port")
+    assert not [*tmp_path.iterdir()]  # nothing was opened before
+
+
+def test_a_database_has_one_server_which_another_names(process):
+    line = ended(process.database, 0)
+    assert line == (
+        f"kesler: {process.database}: process {process.process.pid} serves this database already: "
+        "use that server, or stop it first"
+    )
+    assert Client(process.url, "mail").figures()["name"] == "mail"
+
+
+def test_a_server_on_any_free_port_says_which(tmp_path):
+    asked = [sys.executable, "-m", "kesler", "serve", tmp_path / "desk.db", "--port", "0"]
+    with subprocess.Popen(asked, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            said = server.stderr.readline()
+            assert httpx.get(re.search(r"http://[\d.:]+/", said)[0] + "health").is_success
+        finally:
+            server.send_signal(signal.SIGTERM)
+    assert [each.name for each in tmp_path.iterdir()] == ["desk.db"]
+
+
+def test_a_registry_waits_for_no_process_that_was_killed(tmp_path):
+    database, left = tmp_path / "desk.db", tmp_path / "desk.db-server"
+    left.write_text("12345678")  # longer than what is written next, and held by nobody
+    first = ModelRegistry(database)
+    assert left.read_text() == str(os.getpid())
+    other = tmp_path / "link.db"
+    other.symlink_to(database)
+    with pytest.raises(KeslerError, match=f"link.db: process {os.getpid()} serves"):
+        ModelRegistry(other)
+    first.close()
+    first.close()
+    assert not left.exists()
+    ModelRegistry(database).close()
+    with pytest.raises(KeslerError, match=r"none/desk.db-server: cannot be written \(No such file"):
+        ModelRegistry(tmp_path / "none" / "desk.db")
+
+
+def test_a_registry_that_cannot_be_opened_leaves_nothing_behind(tmp_path):
+    (tmp_path / "desk.db").write_text("this is no database, but a text of some length")
+    with pytest.raises(KeslerError, match="not a journal"):
+        ModelRegistry(tmp_path / "desk.db")
+    assert [each.name for each in tmp_path.iterdir()] == ["desk.db"]

@@ -8,6 +8,7 @@ import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
 from kesler.cli.arguments import parser
@@ -55,7 +56,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 on success, 2 after an error, with a message on standard error, 3 if more rows were skipped
     than --max-bad allows, 130 if interrupted, 141 if the reader of the output has closed it.
     """
-    options = parser().parse_args(arguments)
     if sys.stderr is None:
         # Messages would be printed among the answers, and the next file opened would be number 2.
         sys.stderr = open(os.devnull, "w")  # open until the process ends
@@ -63,28 +63,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _stopped(
             "standard output is closed: open it, or send it to a file or to /dev/null", 2
         )
-    with warnings.catch_warnings():
-        for each in (MismatchWarning, ReadingWarning):
-            warnings.simplefilter("default", each)
-        warnings.showwarning = lambda message, *_, **__: print(
-            f"kesler: {_option_of(options, spoken(str(message)))}", file=sys.stderr
-        )
-        return _run(options)
-
-
-def _run(options: Namespace) -> int:
     try:
-        # A command is imported when it runs, since importing all of Kesler takes a second.
-        module = options.command.replace("-", "_")
-        options.opened = {}
-        import_module(f"kesler.cli.{module}").run(options)
-        sys.stdout.flush()
-        return _exit_code(options)
+        return _in_words(arguments)
+    finally:
+        _discard_unwritable()
+
+
+def _in_words(arguments: Sequence[str] | None) -> int:
+    """Run a command; say its error in a sentence."""
+    try:
+        options = parser().parse_args(arguments)
+        with warnings.catch_warnings():
+            for each in (MismatchWarning, ReadingWarning):
+                warnings.simplefilter("default", each)
+            warnings.showwarning = lambda message, *_, **__: print(
+                f"kesler: {_option_of(options, spoken(str(message)))}", file=sys.stderr
+            )
+            return _run(options)
     except KeslerError as error:
         return _stopped(spoken(str(error)), 2)
     except BrokenPipeError:
-        # The interpreter flushes standard output at exit, so it must be open.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
         return _stopped(f"{error.filename or 'the output'}: {error.strerror}", 2)
@@ -96,6 +94,24 @@ def _run(options: Namespace) -> int:
         )
     except KeyboardInterrupt as stop:
         return _stopped(str(stop) or "stopped", 130)
+
+
+def _run(options: Namespace) -> int:
+    # A command is imported when it runs, since importing all of Kesler takes a second.
+    module = options.command.replace("-", "_")
+    options.opened = {}
+    import_module(f"kesler.cli.{module}").run(options)
+    sys.stdout.flush()
+    return _exit_code(options)
+
+
+def _discard_unwritable() -> None:
+    """Discard what cannot be written: at its end the interpreter would try it again."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _option_of(options: Namespace, sentence: str) -> str:
@@ -116,7 +132,8 @@ def _exit_code(options: Namespace) -> int:
 
 
 def _stopped(sentence: str, code: int) -> int:
-    print(f"kesler: {sentence}", file=sys.stderr)
+    with suppress(OSError):  # the disk of standard error may be full as well
+        print(f"kesler: {sentence}", file=sys.stderr)
     return code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import (
     Action,
     ArgumentParser,
@@ -51,7 +52,7 @@ from kesler.cli.values import (
 def parser() -> ArgumentParser:
     """Return the parser of the whole command line."""
     purpose = str(kesler.__doc__).partition("\n")[0]
-    root = ArgumentParser(
+    root = Parser(
         prog="kesler", description=purpose, epilog=EXIT, formatter_class=RawDescriptionHelpFormatter
     )
     root.add_argument("--version", action="version", version=f"kesler {kesler.__version__}")
@@ -78,7 +79,14 @@ def parser() -> ArgumentParser:
     return root
 
 
-class Command(ArgumentParser):
+class Parser(ArgumentParser):
+    """A parser that raises an error if its help cannot be written, such as to a full disk."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        print(message, end="", file=file or sys.stderr, flush=True)
+
+
+class Command(Parser):
     """A command whose arguments are added when it is parsed.
 
     Names of parts come from registries, which are imported only then, since importing all of Kesler

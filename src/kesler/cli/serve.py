@@ -18,8 +18,6 @@ def run(options: Namespace) -> None:
     from kesler.service import server
 
     server.require_extra()
-    from kesler.service.registry import ModelRegistry
-
     tokens, link = _tokens(options)
     given = {
         name: getattr(options, name)
@@ -27,10 +25,11 @@ def run(options: Namespace) -> None:
         if getattr(options, name) is not None
     }
     settings = Settings(tokens=tokens, host=options.host, port=options.port, **given)
-    host = f"[{options.host}]" if ":" in options.host else options.host
-    registry = ModelRegistry(options.database)
-    print(f"Serving {options.database} at http://{host}:{options.port}/{link}", file=sys.stderr)
-    server.run(registry, settings)
+
+    def started(address: str) -> None:
+        print(f"Serving {options.database} at {address}{link}", file=sys.stderr)
+
+    server.run(options.database, settings, started)
 
 
 def _tokens(options: Namespace) -> tuple[Tokens, str]:

@@ -31,6 +31,7 @@ from kesler.readers.records import Columns, Fields, Records
 from kesler.readers.scanner import MOST_LABELS, LineScanner
 
 BEGINS = re.compile(r"[,;\t]|\S\|\S")
+MOST_COLUMNS = 1 << 18  # whose kinds are inferred in some ten seconds
 MOST_SHOWN = 60  # characters of a line
 INSIDE, INSIDE_UNLABELLED = 2, 10
 """Lines within a quoted cell that are rows of the table if all of them look so, by their labels or
@@ -152,6 +153,12 @@ class Table:
         self._label_at: int | None = None
         self.rows = self.rows_of(numbered)
         self.header = self._columns([row for _, row in sample if isinstance(row, list)])
+        if len(self.header) > MOST_COLUMNS:
+            raise KeslerError(
+                f"{self._source} has {len(self.header):,} columns, more than the {MOST_COLUMNS:,} "
+                "that are read from CSV: transpose it if its columns are rows; otherwise give "
+                "arrays (.npz), or svmlight, in which zeros take no space"
+            )
         by_number = ", or name columns by their numbers with header=False"
         fields.require_columns(
             self.header,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from threading import Lock
 from typing import Any
 
 from kesler.errors import KeslerError
 from kesler.service.bodies import DEFAULT, KINDS
 from kesler.service.items import Items
+from kesler.service.lock import ServerLock
 from kesler.service.refusals import CONFLICT, NOT_FOUND, NOT_VALID, Refusal
 from kesler.service.rows_in import model_name
 from kesler.service.served import Served
@@ -26,27 +28,42 @@ class ModelRegistry:
     Raises
     ------
     KeslerError
-        If the file is no journal, or cannot be used.
+        If the file is no journal, or cannot be used, or another process serves it.
+
+    Notes
+    -----
+    While it is open, a file beside the database, whose name ends in ``-server``, says which process
+    serves it. A process that is killed leaves the file, and keeps nobody from serving the database.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        from kesler.durable import Journal
-
         self.path = os.fspath(path)
-        self.journal = Journal(self.path)
-        self._items = Items(self.path)
         self._lock = Lock()
         self._models: dict[str, Served] = {}
+        with ExitStack() as opened:
+            self._open(opened)
+            self._opened = opened.pop_all()
+
+    def _open(self, opened: ExitStack) -> None:
+        """Open what `close` closes."""
+        from kesler.durable import Journal
+
+        opened.callback(ServerLock(self.path).release)
+        self.journal = opened.enter_context(Journal(self.path))
+        self._items = Items(self.path)
+        opened.callback(self._items.close)
+        opened.callback(self._end_threads)
         for name in self.journal.models():
             self._models[name] = Served(name, self.journal.open(name), self._items)
             self._models[name].reconcile()
 
     def close(self) -> None:
-        """Finish what waits to be written, and close the database."""
+        """Finish what waits to be written, and close the database; a second call does nothing."""
+        self._opened.close()
+
+    def _end_threads(self) -> None:
         for served in self._models.values():
             served.close()
-        self._items.close()
-        self.journal.close()
 
     def names(self) -> list[str]:
         """Return the names of the models, sorted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+from collections.abc import Callable
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,8 @@ def serve(path: str | os.PathLike[str], settings: Settings) -> None:
     Raises
     ------
     KeslerError
-        If the file is no journal, the address is in use, or the extra ``serve`` is not installed.
+        If the file is no journal, another process serves it, the address is in use, or the extra
+        ``serve`` is not installed.
 
     Notes
     -----
@@ -42,21 +44,30 @@ def serve(path: str | os.PathLike[str], settings: Settings) -> None:
     what waits and closes the database. After SIGKILL, every answer that it had acknowledged is in
     the database.
     """
-    require_extra()
+    run(path, settings, lambda address: None)
+
+
+def run(path: str | os.PathLike[str], settings: Settings, started: Callable[[str], object]) -> None:
+    """Serve as `serve` does; `started` is called with the address once the models are loaded."""
+    uvicorn = require_extra()
     from kesler.service.registry import ModelRegistry
 
-    run(ModelRegistry(path), settings)
+    with listening(settings.host, settings.port) as opened:
+        registry = ModelRegistry(path)
+        started(address_of(opened))
+        if not registry.names():  # models that exist have loaded the loops that they need
+            warm_up()
+        uvicorn.Server(_config(registry, settings)).run(sockets=[opened])
 
 
-def run(registry: ModelRegistry, settings: Settings) -> None:
-    """Serve a registry until the process is asked to end, as `serve` does; it is then closed."""
-    uvicorn = require_extra()
+def _config(registry: ModelRegistry, settings: Settings) -> Any:
+    """Return how uvicorn serves a registry."""
+    import uvicorn
+
     from kesler.service.web import application
 
-    config = uvicorn.Config(
+    return uvicorn.Config(
         application(registry, settings),
-        host=settings.host,
-        port=settings.port,
         http=protocol_of(settings.patience, settings.max_connections),
         ws="none",
         log_level="warning",
@@ -66,10 +77,6 @@ def run(registry: ModelRegistry, settings: Settings) -> None:
         timeout_keep_alive=int(settings.patience),
         timeout_graceful_shutdown=SECONDS_TO_END,
     )
-    with listening(settings.host, settings.port) as opened:
-        if not registry.names():  # models that exist have loaded the loops that they need
-            warm_up()
-        uvicorn.Server(config).run(sockets=[opened])
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -81,6 +88,19 @@ def listening(host: str, port: int) -> socket.socket:
         raise KeslerError(
             f"{host}:{port} cannot be used ({error}): choose another port with --port"
         ) from error
+
+
+def address_of(opened: socket.socket) -> str:
+    """Return the address at which a socket listens, as browsers take it.
+
+    Examples
+    --------
+    >>> with listening("127.0.0.1", 0) as opened:
+    ...     address_of(opened) == f"http://127.0.0.1:{opened.getsockname()[1]}/"
+    True
+    """
+    host, port = opened.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 def require_extra() -> Any:
