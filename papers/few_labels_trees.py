@@ -35,19 +35,12 @@ from kesler.datasets import load, load_letter
 from kesler.evaluation.results import ProgressiveResult
 from kesler.hypotheses import Grouped, PerClass
 from kesler.trees import Tree, level_errors, tree_distances, tree_of_confusions
-from kesler.updates import MIRA, PassiveAggressive
+from kesler.updates import MIRA, PredictionBased
 from report import Report, table
 
 USERS = ("beck-s", "farmer-d", "kaminski-v", "kitchen-l", "lokay-m", "sanders-r", "williams-w3")
 SEEDS = (0, 1)
 MOST_ROWS = 3000
-
-
-@dataclass(frozen=True)
-class PredictionBased(PassiveAggressive):
-    """The rule of the source: the constraint of the predicted class, if it is wrong."""
-
-    constraints = "predicted"
 
 
 RULES: dict[str, dict[str, Any]] = {

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from scipy.special import softmax
 
 from kesler import MixedNormClassifier, ShareBoostClassifier, SoftmaxClassifier
 
@@ -66,36 +64,16 @@ def columns_of_shareboost(X: Array, y: Array, most: int) -> int | None:
 
 def columns_of_l1(X: Array, y: Array) -> int | None:
     """Return the columns that the largest L1 penalty without errors uses."""
-    rows, W = sparse.csr_array(X), np.zeros((X.shape[1], int(y.max()) + 1))
-    largest = np.abs(loss_gradient(rows, y, W)).max()
-    for share in 0.9 ** np.arange(1, 60):
-        W = with_l1(rows, y, share * largest, W)
-        if np.array_equal((rows @ W).argmax(axis=1), y):
-            return n_columns(W.T)
-    return None
+    return columns_of_norm(X, y, "1-1", 0.9 ** np.arange(1, 60), fit_intercept=False)
 
 
-def loss_gradient(X: Any, y: Array, W: Array) -> Array:
-    """Return the gradient of the mean loss with margin."""
-    scores = X @ W + 1.0
-    scores[np.arange(len(y)), y] -= 1.0
-    residuals = softmax(scores, axis=1)
-    residuals[np.arange(len(y)), y] -= 1.0
-    return np.asarray(X.T @ residuals) / len(y)
-
-
-def with_l1(X: Any, y: Array, alpha: float, W: Array, n_steps: int = 200) -> Array:
-    """Return the weights with an L1 penalty, by accelerated proximal gradient."""
-    step = 2 * len(y) / float(sparse.linalg.norm(X, 2)) ** 2
-    ahead = W
-    for t in range(n_steps):
-        moved = ahead - step * loss_gradient(X, y, ahead)
-        new = np.sign(moved) * np.maximum(np.abs(moved) - step * alpha, 0)
-        ahead = new + t / (t + 3) * (new - W)
-        change, W = float(np.abs(new - W).max()), new
-        if change < 1e-6:
-            break
-    return W
+def columns_of_norm(X: Array, y: Array, norm: str, shares: Array, **settings: Any) -> int | None:
+    """Return the columns that the largest penalty by a norm without errors uses, None without."""
+    model = MixedNormClassifier(alpha=1.0, norm=norm, warm_start=True, **settings)
+    largest = model.fit(X, y).alpha_max_
+    models = (model.set_params(alpha=share * largest).fit(X, y) for share in shares)
+    found = first_without_error(models, X, y)
+    return None if found is None else n_columns(found.coef_)
 
 
 def columns_of_frobenius(X: Array, y: Array) -> int | None:
@@ -124,10 +102,4 @@ def code_blocks(k: int, n_blocks: int, in_turn: bool) -> tuple[Array, Array]:
 
 def columns_of_mixed_norm(X: Array, y: Array) -> int | None:
     """Return the columns that the largest inf-1 penalty without errors uses."""
-    model = MixedNormClassifier(alpha=1.0, norm="inf-1", tol=GAP, warm_start=True)
-    largest = model.fit(X, y).alpha_max_
-    models = (
-        model.set_params(alpha=share * largest).fit(X, y) for share in 0.8 ** np.arange(1, 40)
-    )
-    found = first_without_error(models, X, y)
-    return None if found is None else len(found.support_)
+    return columns_of_norm(X, y, "inf-1", 0.8 ** np.arange(1, 40), tol=GAP)

@@ -22,6 +22,7 @@ class Link:
 
     weights: Callable[[Array, Array], Array]
     squared_norm: Callable[[Array], float]
+    is_exact: bool = False
 
 
 def linear() -> Link:
@@ -114,7 +115,9 @@ def reference_link_run(
             if is_doubtful(update, scores, V * w, pairs, margin, terms[-1]):
                 doubtful = min(doubtful, t)
             along = reference_answers.chosen(update, scores, pairs, margin)
-            v = v + step(update, V, scores, along, margin, link, C)
+            known = np.concatenate([hypotheses_seen(p, len(running), k) for p in hypotheses])
+            counted = (known[:, None] & seen).ravel()
+            v = v + step(update, V, scores, along, margin, link, C, v, counted)
         running.extend([] for _ in range(len(running), max([*answer, len(running) - 1]) + 1))
         for r, level in answer.items():
             if level == 0:
@@ -146,7 +149,15 @@ def is_doubtful(
 
 
 def step(
-    update: str, V: Array, scores: Array, along: Any, margin: float, link: Link, C: float
+    update: str,
+    V: Array,
+    scores: Array,
+    along: Any,
+    margin: float,
+    link: Link,
+    C: float,
+    v: Any = None,
+    counted: Any = None,
 ) -> Any:
     """Amit et al. 2006, Fig. 2: what the sums move by."""
     if not along:
@@ -154,4 +165,21 @@ def step(
     d = np.array([V[r] - V[s] for r, s in along])
     losses = reference_answers.losses_of(scores, along, margin)
     norms = np.array([link.squared_norm(each) for each in d])
+    if link.is_exact:
+        norms = losses / np.array([projection(v, each, margin, link, counted) for each in d])
     return reference.RULES[update](losses, norms, d @ d.T, C) @ d
+
+
+def projection(v: Array, d: Array, margin: float, link: Link, counted: Array) -> float:
+    """Amit et al. 2006, Section 7: the step after which <w, d> is the margin, by bisection."""
+    high = 1.0
+    while link.weights(v + high * d, counted) @ d < margin:
+        high *= 2.0
+        if high > 1e6:
+            return np.inf
+    low = 0.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        is_short = link.weights(v + middle * d, counted) @ d < margin
+        low, high = (middle, high) if is_short else (low, middle)
+    return high

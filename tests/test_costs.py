@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import reference
 from kesler import KeslerError, OnlineClassifier, load, update_rule
-from kesler.updates import MIRA, RULES
+from kesler.costs import Costs
+from kesler.updates import MIRA, RULES, SimProj
 from registry import PLAIN_RULES, with_strength
 from streams import assert_same, make_stream, streams
 
@@ -78,6 +79,125 @@ def test_every_rule_equals_its_oracle(rule, stream, C):
     )
 
 
+def limited_steps(rule: str, losses: Any, norms: Any, costs: Any, C: float) -> Any:
+    """Amit et al. 2006, Section 7: alpha in [0, C / nu], nu = 1 / cost, and their mean."""
+    limits = C * costs
+    if rule == "pa2":  # its slack counts squared: alpha / cost is the slack times 2 C
+        return losses / (norms + 1 / (2 * C * costs**2))
+    steps = limits if rule == "simperc" else np.minimum(limits, losses / np.maximum(norms, 1e-300))
+    return steps / len(losses)
+
+
+def oracle_of_steps(X: Any, y: Any, rule: str, C: float, costs: Any) -> tuple[Any, int]:
+    """As `oracle`, with a margin of 1 for all pairs and costs that limit the steps."""
+    w, n_known = np.zeros((int(max(y)) + 1, X.shape[1])), 0
+    for t, (x, r) in enumerate(zip(X, map(int, y), strict=True)):
+        if r == n_known:
+            n_known += 1
+            continue
+        scores = w[:n_known] @ x
+        priced = np.array([costs(r, s) for s in range(n_known)])
+        losses = 1 - (scores[r] - scores)
+        close = 1e-4 * (1 + abs(scores).max())
+        leads, slacks = np.delete(scores[r] - scores, r), np.delete(priced * losses, r)
+        undecided = (abs(leads) < close) & (leads != 0)
+        ranked = np.sort(slacks)
+        if undecided.any() or (abs(ranked) < close).any() or (np.diff(ranked) < close).any():
+            return w, t
+        others = [s for s in range(n_known) if s != r]
+        if rule in ("simperc", "conproj"):
+            along = [s for s in others if scores[s] >= scores[r]]
+        else:
+            along = [s for s in others if losses[s] > 0]
+        if rule in ("pa1", "pa2"):
+            along = sorted(along, key=lambda s: -priced[s] * losses[s])[:1]
+        if along:
+            norms = np.full(len(along), 2 * float(x @ x))
+            steps = limited_steps(rule, losses[along], norms, priced[along], C)
+            assert rule == "pa2" or (steps / priced[along]).sum() <= C * (1 + 1e-9)
+            for s, step in zip(along, steps, strict=True):
+                w[r] += step * x
+                w[s] -= step * x
+    return w, len(X)
+
+
+@pytest.mark.parametrize("rule", ["pa1", "pa2", "simperc", "conproj", "simproj"])
+@settings(max_examples=15)
+@given(stream=streams(), C=st.sampled_from([0.02, 0.1]))
+def test_costs_that_scale_steps_equal_their_oracle(rule, stream, C):
+    def costs(right: int, wrong: int) -> float:
+        return 0.25 + ((7 * right + 3 * wrong) % 5) / 2
+
+    _, stop = oracle_of_steps(stream.X, stream.y, rule, C, costs)
+    expected, _ = oracle_of_steps(stream.X[:stop], stream.y[:stop], rule, C, costs)
+    model = OnlineClassifier("multi", update=rule, C=C, costs=Costs(costs, "steps"))
+    model.learn_one(stream.X[0], 0)
+    model.partial_fit(stream.X[1:stop], stream.y[1:stop])
+    weights = model._learner.arrays()["weights.values.0"].T
+    np.testing.assert_allclose(
+        weights, expected[: len(weights)], atol=1e-4 * (1 + abs(expected).max())
+    )
+
+
+def test_costs_that_scale_steps_over_a_kernel_equal_those_over_vectors():
+    stream, costs = make_stream(6), Costs({(0, 1): 3.0, (2, 1): 0.2}, "steps")
+    made = {"update": "simproj", "C": 0.05, "costs": costs}
+    vectors = OnlineClassifier("multi", **made, intercept=0).fit(stream.X, stream.y)
+    kernel = OnlineClassifier("multi", **made, kernel="linear", intercept=0)
+    kernel.fit(stream.X, stream.y)
+    assert vectors.n_mistakes_ == kernel.n_mistakes_
+    np.testing.assert_allclose(
+        vectors.decision_function(stream.X), kernel.decision_function(stream.X), atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("preconditioner", ["euclidean", "adagrad"])
+def test_a_step_cost_of_one_changes_nothing(preconditioner):
+    stream = make_stream(7)
+    made = {"update": "conproj", "C": 0.1, "preconditioner": preconditioner}
+    plain, one = (
+        OnlineClassifier("multi", **made, costs=costs).fit(stream.X, stream.y)
+        for costs in (None, Costs({}, "steps"))
+    )
+    assert_same(plain, one, stream.X)
+
+
+def test_a_step_cost_of_four_is_four_times_C():
+    stream = make_stream(7)
+    dear, plain = (
+        OnlineClassifier("multi", update="conproj", C=C, costs=costs).fit(stream.X, stream.y)
+        for C, costs in ((0.125, Costs(lambda r, s: 4.0, "steps")), (0.5, None))
+    )
+    assert_same(dear, plain, stream.X)
+
+
+def test_adaptive_steps_see_the_gradient_times_its_cost():
+    evidence = []
+    for costs in (None, Costs(lambda r, s: 4.0, "steps")):
+        model = OnlineClassifier("multi", update="conproj", preconditioner="adagrad", costs=costs)
+        model.fit([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]], [0, 1, 1])
+        evidence.append(model._learner.arrays()["preconditioner.evidence.0"])
+    assert evidence[0].max() > 0
+    np.testing.assert_allclose(evidence[1], 16 * evidence[0])
+
+
+@pytest.mark.parametrize("rule", ["pa", "mira", "hinge", "perceptron", "ovr-hinge", "arow"])
+def test_rules_that_do_not_limit_steps_refuse_costs_of_steps(rule):
+    model = OnlineClassifier("multi", update=rule, costs=Costs({(0, 1): 2.0}, "steps"))
+    with pytest.raises(KeslerError, match="does not limit the step along each pair"):
+        model.fit([[1.0]], [0])
+
+
+def test_no_step_is_free():
+    with pytest.raises(KeslerError, match="give a cost above 0"):
+        Costs({(0, 1): 0.0}, "steps")
+    model = OnlineClassifier("multi", update="pa1", costs=Costs(lambda r, s: 0.0, "steps"))
+    with pytest.raises(KeslerError, match="give a cost above 0"):
+        model.fit([[1.0], [2.0]], ["a", "b"])
+    with pytest.raises(KeslerError, match='choose "margins" or "steps"'):
+        Costs({}, "slacks")
+
+
 def test_a_mapping_equals_a_function_and_one_is_the_default():
     stream = make_stream(3)
     pairs = {(r, s): twice_the_distance(r, s) for r in range(5) for s in range(5) if r != s}
@@ -102,10 +222,19 @@ def test_dear_confusions_become_rarer():
     assert spam_lost({(0, 1): 5.0}) < 0.8 * spam_lost(None)
 
 
-@pytest.mark.parametrize("costs", [{(0, 1): 3.0, (4, 2): 0.0}, twice_the_distance])
+@pytest.mark.parametrize(
+    "costs",
+    [
+        {(0, 1): 3.0, (4, 2): 0.0},
+        twice_the_distance,
+        Costs({(0, 1): 3.0, (4, 2): 0.5}, "steps"),
+        Costs(twice_the_distance, "steps"),
+    ],
+)
 def test_saved_and_loaded_costs_go_on(costs, tmp_path):
     stream = make_stream(4)
-    model = OnlineClassifier("multi", update=MIRA(0.1), costs=costs)
+    update = SimProj(0.1) if isinstance(costs, Costs) else MIRA(0.1)
+    model = OnlineClassifier("multi", update=update, costs=costs)
     model.fit(stream.X[:20], stream.y[:20])
     model.save(tmp_path / "m")
     again = load(tmp_path / "m", custom=[twice_the_distance])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,12 +18,13 @@ from kesler import (
     KeslerError,
     OnlineClassifier,
     OnlineLabelRanker,
+    OnlineOrdinalClassifier,
     datasets,
     link_function,
     progressive_validate,
 )
 from kesler.links import LINKS, Exponential, Linear, PNorm, resolve_link
-from kesler.updates import MIRA, RULES
+from kesler.updates import MIRA, RULES, PassiveAggressive
 from registry import FAMILIES, PLAIN_RULES, Row, with_strength
 from streams import Stream, make_stream, streams
 
@@ -34,6 +36,14 @@ SETTINGS: dict[str, tuple[Any, reference_links.Link]] = {
     "positive": (
         Exponential(1.2, balanced=False, total=30.0),
         reference_links.exponential(1.2, 30.0),
+    ),
+    "exact": (
+        Exponential(1.3, total=20.0, exact=True),
+        replace(reference_links.balanced(1.3, 20.0), is_exact=True),
+    ),
+    "exact-positive": (
+        Exponential(1.2, balanced=False, total=3.0, exact=True),
+        replace(reference_links.exponential(1.2, 3.0), is_exact=True),
     ),
     "p-norm-3": (PNorm(3), reference_links.p_norm(3.0)),
     "p-norm-8": (PNorm(8.0), reference_links.p_norm(8.0)),
@@ -57,6 +67,8 @@ VIEWS = {
 
 def can_run(rule: str, link: str) -> bool:
     requires, has_norm = RULES[rule]().requires, LINKED[link][0].exponent is not None
+    if LINKED[link][0].is_exact:
+        return requires == "norms" and rule != "pa2"
     return link == "linear" or (requires != "gram" and (requires != "norms" or has_norm))
 
 
@@ -221,6 +233,62 @@ def test_what_is_validated_are_the_means(name, rule, link):
     assert [each.learn_predict_one(x, label) for x, label in zip(X, y, strict=True)] == predictions
 
 
+def classes(model: Any, x: Any, y: int) -> tuple[Any, Any]:
+    scores = model.decision_function([x])[0]
+    return scores[y], np.delete(scores, y)
+
+
+def ranks(model: Any, x: Any, y: int) -> tuple[Any, Any]:
+    scores = model.decision_function([x])[0]
+    return np.concatenate([scores[1 : y + 1], scores[y:-1]]), np.concatenate(
+        [scores[:y], scores[y + 1 :]]
+    )
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+@pytest.mark.parametrize(
+    ("make", "margins"),
+    [
+        *(
+            (partial(OnlineClassifier, hypotheses, "product"), classes)
+            for hypotheses in ("multi", "hybrid")
+        ),
+        (partial(OnlineOrdinalClassifier, "single", order=[0, 1, 2, 3]), ranks),
+        (partial(OnlineOrdinalClassifier, "hybrid", order=[0, 1, 2, 3]), ranks),
+    ],
+)
+def test_an_exact_step_attains_the_margin(make, margins, balanced):
+    """Of the pair that was violated most, whatever the features and the kind of answer.
+
+    The map reads first instances, which learning a row does not change.
+    """
+    rng = np.random.default_rng(2)
+    link = Exponential(1.5, balanced=balanced, total=40.0, exact=True)
+    model = make(update=PassiveAggressive(1e9), link=link)
+    X, y = rng.normal(size=(60, 4)), rng.integers(4, size=60)
+    model.partial_fit(X[:20], y[:20])
+    n_moved = 0
+    for x, label in zip(X[20:], y[20:].tolist(), strict=True):
+        better, worse = margins(model, x, label)
+        before = np.asarray(better - worse)
+        model.learn_one(x, label)
+        better, worse = margins(model, x, label)
+        worst = before.argmin()
+        if before[worst] < 1 - 1e-3 and (np.delete(before, worst) > before[worst] + 1e-3).all():
+            n_moved += 1
+            assert np.asarray(better - worse)[worst] == pytest.approx(1, abs=1e-3)
+    assert n_moved > 10
+
+
+def test_a_margin_that_weights_cannot_attain_takes_the_longest_step():
+    for exact in (True, False):
+        link = Exponential(math.e, total=0.5, exact=exact)
+        model = OnlineClassifier("multi", update=PassiveAggressive(0.25), link=link)
+        model.fit([[1.0], [-1.0], [1.0]], ["a", "b", "a"])
+        steps = abs(model._learner.arrays()["weights.states.0"][0]).max()
+        assert steps == 0.25
+
+
 def test_averages_bear_noise_better():
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(5, 20))
@@ -263,6 +331,7 @@ def test_a_users_link_begins_at_its_value_at_zero():
         (lambda: Exponential(alpha=1.0), "alpha must be a finite number above 1"),
         (lambda: Exponential(alpha=float("nan")), "alpha must be a finite number above 1"),
         (lambda: Exponential(total=0), "total must be a finite number above 0"),
+        (lambda: Exponential(exact=1), "exact=1.: give True or False"),
         (lambda: PNorm(1.5), "p must lie between 2"),
         (lambda: resolve_link("log"), "choose one of linear, exponential"),
         (lambda: link_function(lambda v, q, r: v), "takes 3 arguments"),
@@ -282,6 +351,7 @@ def test_links_refuse_what_makes_no_sense(make, part):
     [
         ({"update": MIRA(), "link": "exponential"}, "quadratic program"),
         ({"update": "pa1", "link": softplus}, "in which norm the link softplus"),
+        ({"update": "pa2", "link": Exponential(exact=True)}, "adds 1 / 2C"),
     ],
 )
 def test_what_does_not_go_together_is_refused(parameters, part):

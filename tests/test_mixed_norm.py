@@ -21,12 +21,13 @@ from sklearn.utils.estimator_checks import check_estimator, estimator_checks_gen
 from kesler import KeslerError, MixedNormClassifier
 from kesler.baselines.mixed_norm_problem import MixedNorm
 from kesler.baselines.proximal import LEAST_CURVE, MOST_CURVE
+from kesler.codes import RowNorm
 from kesler.compiled.batch.mixed_norm import proximal_step
 from kesler.dictionaries import Dictionary
 from kesler.dictionaries.steps import Product
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
-NORMS = ("inf-1", "2-1")
+NORMS = ("inf-1", "2-1", "1-1")
 MARGINS = {"softmax": 0.0, "margin-softmax": 1.0}
 
 
@@ -52,11 +53,15 @@ def gradients(X, y, counts, W, b, margin):
 
 
 def norm_of(W, norm):
-    return np.abs(W).max(axis=0).sum() if norm == "inf-1" else np.linalg.norm(W, axis=0).sum()
+    return sizes_of(W, norm).sum()
+
+
+def sizes_of(W, norm):
+    return np.linalg.norm(W, ord={"inf-1": np.inf, "2-1": 2, "1-1": 1}[norm], axis=0)
 
 
 def dual_norms(gradient, norm):
-    return np.abs(gradient).sum(axis=0) if norm == "inf-1" else np.linalg.norm(gradient, axis=0)
+    return np.linalg.norm(gradient, ord={"inf-1": 1, "2-1": 2, "1-1": np.inf}[norm], axis=0)
 
 
 def least_objective(X, y, counts, alpha, norm, margin, intercept):
@@ -88,6 +93,8 @@ def least_objective(X, y, counts, alpha, norm, margin, intercept):
         W, b, _ = parts(z)
         return mean_loss(X, y, counts, W, b, margin) + alpha * norm_of(W, norm)
 
+    if norm == "1-1":
+        return least_of_absolutes(X, y, counts, alpha, margin, intercept)
     if norm == "2-1":
         return objective(minimize(value, start, method="L-BFGS-B", **settings).x)
     each = np.tile(np.eye(d), (k, 1))
@@ -95,6 +102,29 @@ def least_objective(X, y, counts, alpha, norm, margin, intercept):
     matrix = np.block([[-np.eye(split), none, each], [np.eye(split), none, each]])
     bounds = {"type": "ineq", "fun": lambda z: matrix @ z, "jac": lambda z: matrix}
     return objective(minimize(value, start, method="SLSQP", constraints=bounds, **settings).x)
+
+
+def least_of_absolutes(X, y, counts, alpha, margin, intercept):
+    """The same for W = P - N with P, N >= 0, whose sums are the norm where one of them is 0."""
+    k, d = y.max() + 1, X.shape[1]
+    split = k * d
+
+    def parts(z):
+        W = (z[:split] - z[split : 2 * split]).reshape(k, d)
+        return W, z[2 * split :] if intercept else np.zeros(k)
+
+    def value(z):
+        of_w, of_b = gradients(X, y, counts, *parts(z), margin)
+        slope = np.concatenate([of_w.ravel() + alpha, alpha - of_w.ravel(), of_b])
+        return mean_loss(X, y, counts, *parts(z), margin) + alpha * z[: 2 * split].sum(), slope
+
+    bounds = [(0, None)] * (2 * split) + [(None, None)] * k
+    options = {"maxiter": 5000, "ftol": 1e-13, "gtol": 1e-9}
+    found = minimize(
+        value, np.zeros(2 * split + k), jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    W, b = parts(found.x)
+    return mean_loss(X, y, counts, W, b, margin) + alpha * np.abs(W).sum()
 
 
 def whole(model):
@@ -151,7 +181,7 @@ def test_the_gradient_is_that_of_an_optimum(problem, norm, loss, share, intercep
     chosen = model.get_support()
     assert (sizes[chosen] >= alpha - near).all()
     coef = whole(model)
-    lengths = np.abs(coef).max(axis=0) if norm == "inf-1" else np.linalg.norm(coef, axis=0)
+    lengths = sizes_of(coef, norm)
     aligned = -(of_w * coef).sum(axis=0)
     assert_allclose(aligned, alpha * lengths, atol=near * max(1, lengths.max()))
     if intercept:
@@ -228,7 +258,7 @@ def projected(v, radius):
 )
 def test_the_step_of_the_largest_magnitude_leaves_the_projection(v, cap):
     taken = v[None].copy()
-    proximal_step(taken, cap, False)
+    proximal_step(taken, cap, RowNorm.LARGEST)
     assert_allclose(taken[0], v - projected(v, cap), atol=1e-10)
 
 
@@ -238,14 +268,20 @@ def test_the_step_of_the_largest_magnitude_leaves_the_projection(v, cap):
 )
 def test_the_step_of_the_length_shortens(v, cap):
     taken = v[None].copy()
-    proximal_step(taken, cap, True)
+    proximal_step(taken, cap, RowNorm.LENGTH)
     length = np.linalg.norm(v)
     assert_allclose(taken[0], v * (1 - min(1, cap / length)) if length else v, atol=1e-10)
 
 
+def test_the_step_of_the_sum_of_magnitudes_reduces_each():
+    taken = np.array([[2.0, -3.0, 0.5, -0.5, 0.0]])
+    proximal_step(taken, 1.0, RowNorm.ABSOLUTE)
+    assert_allclose(taken, [[1.0, -2.0, 0.0, 0.0, 0.0]])
+
+
 def test_equal_magnitudes_are_clipped_alike():
     taken = np.array([[2.0, -2.0, 2.0, 0.0]])
-    proximal_step(taken, 3.0, False)
+    proximal_step(taken, 3.0, RowNorm.LARGEST)
     assert_allclose(taken, [[1.0, -1.0, 1.0, 0.0]])
 
 
@@ -439,7 +475,7 @@ def test_clones_and_pickles():
         ({"alpha": np.nan}, "alpha=nan must be"),
         ({"tol": 0.0}, "tol=0.0 must be"),
         ({"max_iter": 0}, "max_iter=0 must be a whole number, 1 or more"),
-        ({"norm": "1-1"}, "norm='1-1' is unknown: use 'inf-1' or '2-1'"),
+        ({"norm": "l1"}, "norm='l1' is unknown: use 'inf-1' or '2-1' or '1-1'"),
         ({"loss": "hinge"}, "loss='hinge' is unknown"),
         ({"dictionary": "stars"}, "dictionary='stars' is unknown"),
         ({"dictionary": Couples()}, "candidate 0 of Couples is a group of 2 columns"),

@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator, estimator_checks_gen
 from kesler import KeslerError, ShareBoostClassifier
 from kesler.dictionaries import Columns, Dictionary
 from kesler.sharing import greedy
-from kesler.sharing.penalties import Frobenius, SmoothLargest, SmoothLength
+from kesler.sharing.penalties import Frobenius, SmoothAbsolute, SmoothLargest, SmoothLength
 
 X_WINE, Y_WINE = load_wine(return_X_y=True)
 X_WINE = MinMaxScaler((-1, 1)).fit_transform(X_WINE)
@@ -53,6 +53,9 @@ def omega(W, penalty, alpha, beta):
         return 0.0, 0 * W
     if penalty == "frobenius":
         return alpha * (W**2).sum(), 2 * alpha * W
+    if penalty == "1-1":  # |a| = max(a, -a), and ln of the mean of exponentials for the maximum
+        logarithms = np.logaddexp(beta * W, -beta * W) - np.log(2)
+        return alpha / beta * logarithms.sum(), alpha * np.tanh(beta * W)
     if penalty == "2-1":
         lengths = np.sqrt((W**2).sum(axis=0) + 1 / beta**2)
         return alpha * (lengths - 1 / beta).sum(), alpha * W / lengths
@@ -143,6 +146,7 @@ PENALISED = [
     {"penalty": "frobenius", "alpha": 0.02},
     {"penalty": "inf-1", "alpha": 0.02, "beta": 5.0},
     {"penalty": "2-1", "alpha": 0.02, "beta": 5.0},
+    {"penalty": "1-1", "alpha": 0.02, "beta": 5.0},
 ]
 
 
@@ -386,9 +390,12 @@ def test_the_guesses_of_the_hessian_change_nothing_but_steps(monkeypatch):
 # ---- penalties ----------------------------------------------------------------------------------
 
 
+STAND_INS = (SmoothLargest, SmoothLength, SmoothAbsolute)
+
+
 @settings(max_examples=25, deadline=None)
 @given(
-    st.sampled_from([Frobenius(0.3), SmoothLargest(0.3, 4.0), SmoothLength(0.3, 4.0)]),
+    st.sampled_from([Frobenius(0.3), *(p(0.3, 4.0) for p in STAND_INS)]),
     st.integers(0, 10**6),
     st.sampled_from([1e-3, 1.0, 1e3]),
 )
@@ -412,6 +419,8 @@ def test_stand_ins_come_close_to_their_norms():
     for beta in (10.0, 1000.0):
         assert 0 <= largest - SmoothLargest(1.0, beta).value(W) <= 5 * np.log(8) / beta
         assert 0 <= lengths - SmoothLength(1.0, beta).value(W) <= 5 / beta
+        excess = np.abs(W).sum() - SmoothAbsolute(1.0, beta).value(W)
+        assert 0 <= excess <= W.size * np.log(2) / beta
 
 
 # ---- the path, rows put aside -------------------------------------------------------------------

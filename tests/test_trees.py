@@ -23,7 +23,7 @@ from kesler.trees import (
     tree_loss,
     tree_of_confusions,
 )
-from kesler.updates import PassiveAggressive
+from kesler.updates import PassiveAggressive, PredictionBased
 from streams import learnt
 
 PARENTS = {"a1": "a", "a2": "a", "b1": "b", "b21": "b2", "b22": "b2", "b2": "b"}
@@ -97,12 +97,6 @@ class Oracle:
             self.w[node] = self.w.get(node, np.zeros(len(x))) - step * x
 
 
-class OnPrediction(PassiveAggressive):
-    """The rule of the source, along the constraint of the predicted class."""
-
-    constraints = "predicted"
-
-
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 50),
@@ -114,7 +108,7 @@ class OnPrediction(PassiveAggressive):
 def test_updates_equal_those_of_the_source(seed, n_rows, variant, C, predicted):
     X, y = rows(n_rows, seed)
     X = X.astype(np.float32).astype(float)
-    rule = (OnPrediction if predicted else PassiveAggressive)(C=C, variant=variant)
+    rule = (PredictionBased if predicted else PassiveAggressive)(C=C, variant=variant)
     result = progressive_validate(OnlineClassifier("multi", update=rule, tree=PARENTS), X, y)
     model = OnlineClassifier("multi", update=rule, tree=PARENTS).partial_fit(X, y)
     oracle = Oracle(PARENTS, variant, C, predicted=predicted)
@@ -127,10 +121,15 @@ def test_updates_equal_those_of_the_source(seed, n_rows, variant, C, predicted):
 
 
 @settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 99), variant=st.sampled_from([0, 1, 2]), flat=st.booleans())
-def test_the_bound_holds(seed, variant, flat):
+@given(
+    seed=st.integers(0, 99),
+    variant=st.sampled_from([0, 1, 2]),
+    flat=st.booleans(),
+    made=st.sampled_from([PassiveAggressive, PredictionBased]),
+)
+def test_the_bound_holds(seed, variant, flat, made):
     X, y = rows(80, seed)
-    rule = PassiveAggressive(C=0.3, variant=variant)
+    rule = made(C=0.3, variant=variant)
     hypotheses = {"costs": Tree(PARENTS)} if flat else {"tree": PARENTS}
     found = tree_bound(OnlineClassifier("multi", update=rule, **hypotheses), X, y)
     assert found.distance <= found.bound < math.inf

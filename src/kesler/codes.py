@@ -135,6 +135,14 @@ class Showing(IntEnum):
     INVERSE_GAP = 2
 
 
+class RowNorm(IntEnum):
+    """The norm of the weights of one feature in a mixed norm, by what it measures."""
+
+    LARGEST = 0
+    LENGTH = 1
+    ABSOLUTE = 2
+
+
 def code_of(codes: type[IntEnum], name: str) -> int:
     """Return the number of a name.
 

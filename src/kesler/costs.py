@@ -1,4 +1,4 @@
-"""Costs of predicting one class where another is right; margins are proportional to them."""
+"""Costs of predicting one class where another is right, which scale margins or longest steps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Costs:
-    r"""The cost of each confusion; the margin of a constraint is proportional to it.
+    r"""The cost of each confusion; the margin of a constraint, or its longest step, scales with it.
 
     .. math:: h(x, y) \ge h(x, s) + \text{margin} \cdot \text{cost}(y, s)
+
+    If they scale steps, all constraints have the same margin, and the step along one is at most
+    C times its cost. A rule then shares out a budget in which steps have weights,
+
+    .. math:: \sum_s \nu_s \alpha_s \le C, \quad \nu_s = 1 / \text{cost}(y, s),
+
+    and the loss of a row is the largest of the cost times the shortfall from the margin.
 
     Parameters
     ----------
@@ -36,16 +43,21 @@ class Costs:
         cost 1. A callable is called for each pair of classes when the later of them appears, and
         should always return the same value for the same pair. The costs of a tree are the square
         roots of the distances of classes.
+    scales : "margins" or "steps", default "margins"
+        What costs are factors of. With "steps", for "pa1", "pa2", "simperc", "conproj" and
+        "simproj" alone, a dear confusion moves weights further at once, but is not kept further
+        away than others; costs are then above 0.
 
     Raises
     ------
     KeslerError
-        If `given` is neither, a key is not a pair of labels, or a cost is not a finite number of 0
-        or more.
+        If `given` is neither, a key is not a pair of labels, `scales` is unknown, or a cost is not
+        a finite number of 0 or more, or above 0 where costs scale steps.
 
     References
     ----------
-    Chang (2017), the margin :math:`\Delta(y, y')`; Crammer et al. (2006), Section 10.
+    Chang (2017), the margin :math:`\Delta(y, y')`; Crammer et al. (2006), Section 10; Amit,
+    Shalev-Shwartz and Singer (2006), Section 7, for steps.
 
     Examples
     --------
@@ -54,10 +66,16 @@ class Costs:
     """
 
     given: Mapping[Any, float] | Callable[[Any, Any], float] | Tree
+    scales: Literal["margins", "steps"] = "margins"
 
     def __post_init__(self) -> None:
+        if self.scales not in ("margins", "steps"):
+            raise KeslerError(f'Costs(scales={self.scales!r}): choose "margins" or "steps"')
         if isinstance(self.given, Mapping):
-            object.__setattr__(self, "given", dict(map(_checked, self.given.items())))
+            checked = dict(map(_checked, self.given.items()))
+            for pair, cost in checked.items():
+                self._require_step(pair, cost)
+            object.__setattr__(self, "given", checked)
         elif not callable(self.given) and self.tree is None:
             raise KeslerError(
                 f"costs={self.given!r}: give a mapping {{(right, wrong): cost}} of labels, or a "
@@ -78,17 +96,32 @@ class Costs:
         if isinstance(self.given, Mapping):
             return self.given.get((right, wrong), 1.0)
         if callable(self.given):
-            return _cost((right, wrong), self.given(right, wrong))
+            cost = _cost((right, wrong), self.given(right, wrong))
+            self._require_step((right, wrong), cost)
+            return cost
         return self.given.margin(right, wrong)
+
+    def _require_step(self, pair: tuple[Label, Label], cost: float) -> None:
+        """Raise if no step would be taken along a constraint."""
+        if self.scales == "steps" and cost == 0:
+            raise KeslerError(
+                f"costs: predicting {pair[1]!r} where {pair[0]!r} is right costs 0, and no step "
+                "along this pair would be allowed: give a cost above 0"
+            )
 
     def fill(
         self, table: npt.NDArray[np.float64], labels: list[Label], n_known: int, margin: float
     ) -> None:
-        """Write margin times cost for each pair with a label from index `n_known` on."""
+        """Write `margin` times cost for each pair with a label from index `n_known` on."""
         for i, right in enumerate(labels):
             for j, wrong in enumerate(labels):
                 if i != j and max(i, j) >= n_known:
                     table[i, j] = margin * self.of(right, wrong)
+
+    @property
+    def setting(self) -> Any:
+        """The costs as a setting: what was given, unless they scale steps."""
+        return self.given if self.scales == "margins" else self
 
     @property
     def labels(self) -> list[Label]:

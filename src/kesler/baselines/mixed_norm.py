@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from kesler.baselines.mixed_norm_problem import (
+    NORMS,
     ColumnModel,
     MatrixColumns,
     MixedNorm,
@@ -37,7 +38,6 @@ from kesler.sharing.few_features import FewFeatures
 Self = TypeVar("Self", bound="MixedNormClassifier")
 Doubles = npt.NDArray[np.float64]
 
-NORMS = ("inf-1", "2-1")
 # The largest absolute feature value, so that sums of squares do not overflow.
 MOST_MAGNITUDE = 1e100
 
@@ -54,7 +54,8 @@ class MixedNormClassifier(FewFeatures):
         \ell(h, y) = \ln \sum_r e^{h_r - h_y}
 
     and the norm over the classes :math:`\max_r |W_{rj}|` ("inf-1") or
-    :math:`(\sum_r W_{rj}^2)^{1/2}` ("2-1"). Both norms exclude features for all classes at once.
+    :math:`(\sum_r W_{rj}^2)^{1/2}` ("2-1"). Both exclude features for
+    all classes at once.
     This is the convex relaxation of the problem that :class:`~kesler.ShareBoostClassifier` solves
     greedily.
 
@@ -63,9 +64,10 @@ class MixedNormClassifier(FewFeatures):
     alpha : float > 0, default 0.01
         The weight of the norm relative to the mean loss. Larger values choose fewer features (none
         from `alpha_max_` on) and are solved faster.
-    norm : "inf-1" or "2-1", default "inf-1"
+    norm : "inf-1", "2-1" or "1-1", default "inf-1"
         "inf-1" penalises only the largest absolute weight of a feature, so many classes share this
-        magnitude; "2-1" shrinks the weights of a feature proportionally.
+        magnitude; "2-1" shrinks the weights of a feature proportionally. "1-1" is the L1 norm
+        of all weights: it makes single weights zero, and features seldom, for comparison.
     loss : "margin-softmax" or "softmax", default "margin-softmax"
         With a margin, the scores of wrong classes are raised by 1.
     dictionary : "columns", "stumps", "products", "templates" or Dictionary, default "columns"

@@ -12,12 +12,16 @@ from scipy import sparse
 from scipy.special import xlogy
 
 from kesler.batch.design import DensePerClass, PerClassDesign, SparsePerClass
+from kesler.codes import RowNorm
 from kesler.dictionaries.dictionary import Ints, Pool
 from kesler.errors import KeslerError
 
 Doubles = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
-MixedNormName = Literal["inf-1", "2-1"]
+MixedNormName = Literal["inf-1", "2-1", "1-1"]
+
+NORMS = {"inf-1": RowNorm.LARGEST, "2-1": RowNorm.LENGTH, "1-1": RowNorm.ABSOLUTE}
+"""The norms of the weights of one feature, which are summed, by the names of the mixed norms."""
 
 
 @dataclass(frozen=True)
@@ -25,31 +29,42 @@ class MixedNorm:
     r"""The sum over features of a norm of their weights.
 
     .. math:: \|W\|_{\infty,1} = \sum_j \max_r |W_{jr}|, \qquad
-        \|W\|_{2,1} = \sum_j \left( \sum_r W_{jr}^2 \right)^{1/2}
+        \|W\|_{2,1} = \sum_j \left( \sum_r W_{jr}^2 \right)^{1/2}, \qquad
+        \|W\|_{1,1} = \sum_{jr} |W_{jr}|
 
     Parameters
     ----------
-    name : "inf-1" or "2-1"
+    name : "inf-1", "2-1" or "1-1"
     """
 
     name: MixedNormName
 
     @property
-    def euclidean(self) -> bool:
-        """Whether the norm of a feature's weights is Euclidean."""
-        return self.name == "2-1"
+    def of_feature(self) -> RowNorm:
+        """The norm of one feature's weights."""
+        return NORMS[self.name]
 
     def of(self, weights: Doubles) -> float:
         """Return the norm of weights of shape (n_features, n_classes)."""
-        if self.euclidean:
+        if self.of_feature == RowNorm.LENGTH:
             return float(np.linalg.norm(weights, axis=1).sum())
-        return float(np.abs(weights).max(axis=1, initial=0.0).sum())
+        sizes = np.abs(weights)
+        return float(sizes.sum() if self.of_feature == RowNorm.ABSOLUTE else _most(sizes).sum())
 
     def dual_sizes(self, gradient: Doubles) -> Doubles:
-        """Return each feature's dual norm of a gradient: L1 for "inf-1", L2 for "2-1"."""
-        if self.euclidean:
+        """Return each feature's dual norm of a gradient.
+
+        It is the sum of magnitudes for "inf-1", the length for "2-1" and the largest for "1-1".
+        """
+        if self.of_feature == RowNorm.LENGTH:
             return np.asarray(np.linalg.norm(gradient, axis=1))
-        return np.asarray(np.abs(gradient).sum(axis=1))
+        sizes = np.abs(gradient)
+        return _most(sizes) if self.of_feature == RowNorm.ABSOLUTE else sizes.sum(axis=1)
+
+
+def _most(sizes: Doubles) -> Doubles:
+    """Return the largest size of each row."""
+    return np.asarray(sizes.max(axis=1, initial=0.0))
 
 
 class Columns(Protocol):
@@ -324,7 +339,7 @@ class SingleColumns:
 
         For "inf-1" this is ShareBoost's score, which a pool may compute faster.
         """
-        if not norm.euclidean:
+        if norm.of_feature == RowNorm.LARGEST:
             return np.concatenate([scores for _, scores in self.pool.scores(coefficients)])
         parts = (self.take(block).T @ coefficients for block in self.pool.blocks())
         return np.concatenate([norm.dual_sizes(part) for part in parts])

@@ -185,10 +185,10 @@ class AcceleratedSearch:
         """Minimise the sum of linearisation, quadratic and norm approximately."""
         from kesler.compiled.batch.mixed_norm import descend
 
-        weights, euclidean = origin.copy(), self.problem.norm.euclidean
+        weights, norm = origin.copy(), int(self.problem.norm.of_feature)
         enough = SWEEP_SHARE * length
         cap = self.alpha / curve
-        descend(preconditioner.gram, weights, gradient / curve, cap, euclidean, enough, MOST_SWEEPS)
+        descend(preconditioner.gram, weights, gradient / curve, cap, norm, enough, MOST_SWEEPS)
         return weights
 
 
@@ -279,7 +279,7 @@ class NewtonSearch:
         blocks = own.reshape(n, k, n, k)[np.arange(n), :, np.arange(n)]
         curvatures = np.linalg.eigvalsh(blocks)[:, -1].copy()
         there, slopes = weights.copy(), gradient.copy()
-        penalty = self.alpha, self.problem.norm.euclidean
+        penalty = self.alpha, int(self.problem.norm.of_feature)
         most = int(min(MOST_JOINT_SWEEPS, max(100, MOST_PRODUCTS / (n * k) ** 2)))
         descend_jointly(own, curvatures, there, slopes, *penalty, JOINT_SHARE, most)
         step = there - weights

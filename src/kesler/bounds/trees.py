@@ -102,9 +102,10 @@ def tree_bound(
     Raises
     ------
     KeslerError
-        If the rule is not "pa", "pa1" or "pa2", its costs are not those of a tree, or the learner
-        has hypotheses over feature maps, preprocessing, a half-life, a kernel, a preconditioner,
-        averages, or another effect of first rows than "register".
+        If the rule is neither "pa", "pa1" or "pa2" nor one of these on predictions, its costs are
+        not the distances in a tree or scale steps, or the learner has hypotheses over feature maps,
+        preprocessing, a half-life, a kernel, a preconditioner, averages, or another effect of first
+        rows than "register".
 
     Notes
     -----
@@ -219,6 +220,7 @@ def _covered(learner: Any) -> Learner:
         given = None if learner.costs is None else learner.costs.given
         reasons = {
             "costs are not the distances in a tree": not isinstance(given, Tree),
+            "costs scale steps": learner.costs_scale_steps,
             "the rule is not pa, pa1 or pa2": not isinstance(learner.rule, PassiveAggressive),
             "hypotheses have maps": not all(
                 isinstance(part, (Grouped, PerClass)) and part.feature_map is None

@@ -602,8 +602,9 @@ def _share(command: Command) -> None:
     add(
         "--penalty",
         choices=tuple(penalty for penalty in PENALTIES if penalty is not None),
-        help="penalty on the weights of selected features: the sum of their squares, of the "
-        "largest absolute weight of each feature, or of the norm of each feature (default: none)",
+        help="penalty on the weights of selected features: the sum of their squares, of their "
+        "absolute values (1-1), of the largest absolute weight of each feature, or of the norm of "
+        "each feature (default: none)",
     )
     add("--alpha", type=float, metavar="NUMBER", help="coefficient of the penalty (default: 0.001)")
     held = command.add_mutually_exclusive_group()

@@ -137,6 +137,7 @@ class BoundLearner(LearnerWithFunctions):
             "rule.selection": selection_code(rule.constraints),
             "rule.requires": requirement_code(rule.requires),
             "rule.gradient": gradient_address(rule.gradient),
+            "rule.scales_steps": self.costs_scale_steps,
             "rule.parameters": followed_by_word(rule.parameters),
             "rule.margin": self.rule.margin,
             "algorithm.address": 0 if update is None else algorithm_address(update, custom=custom),
@@ -151,6 +152,7 @@ class BoundLearner(LearnerWithFunctions):
         return {
             "link.address": self._link_address(),
             "link.scale_source": self._scale_code,
+            "link.is_exact": self.link.is_exact,
             "link.parameters": followed_by_word(self.link.parameters),
             "link.exponent": self.link.exponent or 2.0,
             "link.factor": self.link.factor,

@@ -19,7 +19,9 @@ from kesler.preconditioners import Preconditioner, resolve_preconditioner
 from kesler.preprocessing.method import Preprocessing
 from kesler.preprocessing.ranges import Ranges
 from kesler.preprocessing.replay import Replay
+from kesler.updates.passive_aggressive import PassiveAggressive
 from kesler.updates.rule import UpdateRule
+from kesler.updates.simultaneous import ConProj, SimPerc, SimProj
 
 if TYPE_CHECKING:
     from kesler.trees.tree import Tree
@@ -233,9 +235,24 @@ def require_decidable(decision: Any, answer: Kind, tree: Tree | None) -> None:
 
 def require_priceable(costs: Costs | None, rule: UpdateRule, answer: Kind) -> None:
     """Raise if a rule ignores the costs of confusions, or those of targets."""
+    if costs is not None and costs.scales == "steps":
+        if not _limits_each_step(rule):
+            raise KeslerError(
+                f"{rule!r} does not limit the step along each pair by C, which costs scale: "
+                'choose "pa1", "pa2", "simperc", "conproj" or "simproj", or Costs(..., '
+                'scales="margins")'
+            )
+        return
     has_costs = costs is not None or answer == "costs"
     if has_costs and not (rule.heeds_margin and rule.margin > 0):
         raise KeslerError(
             f"{rule!r} ignores margins, so that costs would have no effect: choose a rule with a "
             "margin, such as pa1, margin-perceptron, hinge or simproj"
         )
+
+
+def _limits_each_step(rule: UpdateRule) -> bool:
+    """Return whether a rule limits or softens the step along each constraint by C."""
+    if isinstance(rule, PassiveAggressive):
+        return rule.variant > 0
+    return isinstance(rule, SimPerc | ConProj | SimProj)

@@ -432,6 +432,11 @@ class Counted:
         return int(self.stored["counts"]["n_mistakes"][0])
 
     @property
+    def n_imperfect(self) -> int:
+        """Number of trials in which a class did not outscore one that it should."""
+        return int(self.stored["imperfect"]["n_trials"][0])
+
+    @property
     def n_known(self) -> int:
         """Number of classes seen so far."""
         return int(self.stored["counts"]["n_classes"][0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,7 +98,7 @@ class KnownClasses(Observing):
                 for part in self.parts
             ]
             if self.costs is not None and self.costs.tree == tree:
-                self.costs = Costs(grown)
+                self.costs = replace(self.costs, given=grown)
 
     def require_admissible(self, labels: Sequence[Label]) -> None:
         """Raise the errors that learning these labels would raise, those of groups included."""

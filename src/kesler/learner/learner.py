@@ -541,6 +541,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
             "rule.requires": requirement_code("norms"),
             "link.exponent": exponent,
             "link.factor": 1.0,
+            "link.is_exact": 0,
             "preconditioner.kind": 0,
             "preconditioner.unit": 0,
             "preconditioner.is_paced": 0,

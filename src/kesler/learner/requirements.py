@@ -77,6 +77,11 @@ class Requirements:
         return None if self.decision == "distance" else self.costs
 
     @property
+    def costs_scale_steps(self) -> bool:
+        """Whether costs of confusions limit steps, and margins are the same for all."""
+        return self.margin_costs is not None and self.margin_costs.scales == "steps"
+
+    @property
     def has_costs(self) -> bool:
         """Whether targets are costs of classes."""
         return self.answer == "costs"

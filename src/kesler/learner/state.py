@@ -496,8 +496,13 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
             states[1] = self.stored["link.means"]["begun"][0]
 
     def fill_margins(self, margins: npt.NDArray[np.float64]) -> None:
-        """Write the margin of all pairs of classes."""
-        margins[:] = self.rule.margin
+        """Write the margin of all pairs of classes, or its factor of steps."""
+        margins[:] = self._unit_of_costs
+
+    @property
+    def _unit_of_costs(self) -> float:
+        """What a cost of 1 means in the table of margins."""
+        return 1.0 if self.costs_scale_steps else self.rule.margin
 
     def _begins_at_zero(self, field: Field) -> bool:
         """Return whether the initial values of a field with `fill` are zeros."""
@@ -586,7 +591,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         if self.margin_costs is None or n_known == n_classes:
             return
         among = self.stored["rule.margins"][n_virtual:n_classes, n_virtual:n_classes]
-        self.margin_costs.fill(among, self.classes.labels, n_known - n_virtual, self.rule.margin)
+        self.margin_costs.fill(among, self.classes.labels, n_known - n_virtual, self._unit_of_costs)
 
     def _ask_link(self, task: int) -> float:
         """Return the weight, or the scale, that the link gives to a sum of 0."""

@@ -8,6 +8,7 @@ from kesler.errors import KeslerError
 from kesler.links.exponential import Exponential
 from kesler.links.link import CustomLink, Linear, Link, link_function
 from kesler.links.p_norm import PNorm
+from kesler.updates.passive_aggressive import PassiveAggressive
 from kesler.updates.rule import UpdateRule
 
 __all__ = [
@@ -68,6 +69,11 @@ steps along as many constraints, or the linear link
             f"{rule!r} solves a quadratic program in the products of views, but the distance "
             f"between weights under {link!r} is not quadratic: choose simproj, which has steps "
             "along as many constraints, or the linear link"
+        )
+    if link.is_exact and isinstance(rule, PassiveAggressive) and rule.variant == 2:
+        raise KeslerError(
+            f"{rule!r} divides losses by norms to which it adds 1 / 2C, and {link!r} knows the "
+            'exact steps of rules that C limits: choose "pa1" or "simproj", or exact=False'
         )
     if rule.requires == "norms" and link.exponent is None:
         raise KeslerError(

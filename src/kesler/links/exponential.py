@@ -63,19 +63,26 @@ class Exponential(Link):
     total : float > 0, default 1.0
         U, the sum of all weights. Larger values make the margin of 1 that aggressive rules require
         attainable; rules that depend on mistakes only do not depend on it.
+    exact : bool, default False
+        Whether "pa", "pa1", "simproj" and "conproj" project exactly, each constraint by itself:
+        the step is the one after which its margin is attained, which a search in one dimension
+        finds, in place of a bound on it. Steps are then longer, most of all where total is large.
+        Where total is too small for the margin, a step is C, or 0 without C.
 
     Raises
     ------
     KeslerError
         If alpha is not a finite number above 1, total is not a finite number above 0, or balanced
-        is not a bool.
+        or exact is not a bool.
 
     Notes
     -----
     With the Perceptron this is WMA (Littlestone's weighted majority for linear thresholds, the
     Committee of Mesterharm), or balanced Winnow; with aggressive rules it is exponentiated gradient
     and the entropic simultaneous projections, with steps of loss / (U ln(alpha) max |d_i|^2), the
-    longest that the strong convexity of the relative entropy allows without overshooting.
+    longest that the strong convexity of the relative entropy allows without overshooting. Exact
+    steps take some ten passes over the features for each constraint. Which make fewer mistakes
+    depends on the rows and on total: see `papers/results/entropic.md`.
 
     The initial weight of a new feature is alpha^0. A trial costs as much as with the linear link,
     plus a few exponentials for each updated weight; all weights are recomputed when one exceeds the
@@ -99,6 +106,7 @@ class Exponential(Link):
     alpha: float = 2.0
     balanced: bool = True
     total: float = 1.0
+    exact: bool = False
 
     def __post_init__(self) -> None:
         if not (isinstance(self.alpha, Real) and math.isfinite(self.alpha) and self.alpha > 1):
@@ -111,8 +119,11 @@ class Exponential(Link):
                 f"Exponential(total={self.total!r}): total must be a finite number above 0, since "
                 "it is the sum of all weights"
             )
-        if not isinstance(self.balanced, (bool, np.bool_)):
-            raise KeslerError(f"Exponential(balanced={self.balanced!r}): give True or False")
+        for name in ("balanced", "exact"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise KeslerError(
+                    f"Exponential({name}={getattr(self, name)!r}): give True or False"
+                )
         object.__setattr__(self, "alpha", float(self.alpha))
         object.__setattr__(self, "total", float(self.total))
 
@@ -135,3 +146,8 @@ class Exponential(Link):
     def factor(self) -> float:
         """The relative entropy is strongly convex with modulus 1 / (total ln(alpha))."""
         return self.total * math.log(self.alpha)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether steps are exact projections."""
+        return self.exact

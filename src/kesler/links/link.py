@@ -36,6 +36,7 @@ class Link:
         factor, given the sum as v; for EXTENT the size of v, the largest of which becomes the
         reference; for ROOM whether f(v) is in range.
     normalised : whether weights are scaled.
+    is_exact : whether steps are exact projections; else they are measured by the norm.
     exponent, factor : steps are measured by factor ||d||^2 in the norm of this exponent, the dual
         of the norm in which the geometry is strongly convex; exponent None if it is unknown.
     """
@@ -57,6 +58,11 @@ class Link:
     def factor(self) -> float:
         """The factor of the squared norm."""
         return 1.0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether steps are exact projections."""
+        return False
 
 
 @dataclass(frozen=True)

@@ -680,6 +680,21 @@ or sparse row
         return self._fitted().n_mistakes
 
     @property
+    def n_imperfect_(self) -> int:
+        """Number of rows before which a class did not outscore one that it should, ties included.
+
+        These are the trials that the theorems on simultaneous projections bound; a tie that the
+        order of classes decides rightly is no mistake, but is among them.
+        """
+        learner = self._fitted()
+        if isinstance(learner, EnsembleLearner) or learner.explores:
+            raise AttributeError(
+                "imperfect trials are those of the scores of one learner that is told the classes "
+                "of its rows, and this is an ensemble or a bandit: read n_mistakes_"
+            )
+        return learner.n_imperfect
+
+    @property
     def n_dropped_(self) -> int:
         """How many features were dropped by `memory_limit`, each as often as it was."""
         memory = self._fitted().memory

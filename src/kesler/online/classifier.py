@@ -32,6 +32,7 @@ from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
     from kesler.candidates import Candidates
+    from kesler.costs import Costs
     from kesler.queries.query import Query
     from kesler.trees.paths import PathAnswer
     from kesler.trees.tree import Given
@@ -84,10 +85,11 @@ default "auto"
         noise than the last weights. Learning does not depend on it. A prediction costs up to twice
         as much, as the means of the weights that it reads are computed first. With a link, these
         are the weights that follow from the sums. Not with `half_life` or a kernel.
-    costs : mapping {(right, wrong): cost}, callable or None, default None
+    costs : mapping {(right, wrong): cost}, callable, Costs or None, default None
         The cost of predicting one class where another is right, 1 for pairs not given. Rules with
         margins require a margin in proportion to the cost, so that expensive confusions become
-        rarer; see :class:`~kesler.costs.Costs`.
+        rarer. ``Costs(..., "steps")`` limits the steps of projections by costs instead; see
+        :class:`~kesler.costs.Costs`.
     intercept : float or "auto", default "auto"
         The value of a constant feature added to every row, 0 for none. With "multi" its weights
         are the intercepts of the classes; with sub-experts they are Mesterharm's threshold
@@ -241,6 +243,9 @@ default "auto"
         Number of rows learnt from, and number of rows of a known class for which another class was
         predicted before the target was used (progressive validation: one pass over new data is an
         unbiased test).
+    n_imperfect_ : int
+        Number of rows of a known class that another class outscored or equalled: the trials that
+        Theorem 1 of Amit et al. (2006) bounds. Not of ensembles.
     feature_map_ : FeatureMap or None
         The feature map in use, None for "multi".
     n_support_vectors_ : list of int
@@ -333,7 +338,7 @@ default "auto"
         update: str | UpdateRule | list[OnlineClassifier] = "auto",
         link: str | Link = "linear",
         averaged: bool = False,
-        costs: Mapping[Any, float] | Callable[[Any, Any], float] | None = None,
+        costs: Mapping[Any, float] | Callable[[Any, Any], float] | Costs | None = None,
         intercept: float | str = "auto",
         kernel: str | MercerKernel | None = None,
         sigma: float | Literal["auto"] = "auto",

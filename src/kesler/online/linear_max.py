@@ -78,7 +78,7 @@ default "winnow"
 
     Attributes
     ----------
-    classes_, n_trials_, n_mistakes_, feature_map_, n_features_in_, feature_names_in_
+    classes_, n_trials_, n_mistakes_, n_imperfect_, feature_map_, n_features_in_, feature_names_in_
         As in :class:`~kesler.OnlineClassifier`.
 
     Raises

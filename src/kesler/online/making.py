@@ -238,7 +238,7 @@ class Maker:
             "on_new_class": chosen["on_new_class"],
             "link": resolve_link(chosen["link"]),
             "averaged": bool(chosen["averaged"]),
-            "costs": None if costs is None else Costs(costs),
+            "costs": Costs(costs) if not isinstance(costs, Costs | None) else costs,
         }
 
     def decision(self, made_of: Settings) -> Decision:
@@ -344,7 +344,7 @@ class Maker:
             "on_new_class": learner.on_new_class,
             "intercept": learner.constant,
             "order": learner.classes.declared,
-            "costs": None if learner.costs is None else learner.costs.given,
+            "costs": None if learner.costs is None else learner.costs.setting,
             "preprocessing": learner.preprocessing,
             "half_life": learner.half_life,
             "replay": learner.replay or 0,

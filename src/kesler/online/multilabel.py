@@ -134,6 +134,8 @@ class OnlineMultilabelClassifier(OnlineLearner):
         Number of rows learnt from, and number of rows with an imperfect prediction: the scores
         order any pair of labels seen before, including the threshold, wrongly (Amit et al. 2006,
         Section 2).
+    n_imperfect_ : int
+        The same with ties as wrong orders, as in the theorem of the source.
     candidate_recall_ : float
         The share of the known labels of rows that were candidates.
     feature_map_, n_features_in_, feature_names_in_

@@ -100,6 +100,8 @@ class OnlineLabelRanker(OnlineLearner):
     n_trials_, n_mistakes_ : int
         Number of rows learnt from, and number of rows in which the scores order any pair of labels
         seen before wrongly (Amit et al. 2006, Section 2).
+    n_imperfect_ : int
+        The same with ties as wrong orders, as in the theorem of the source.
     feature_map_, n_features_in_, feature_names_in_
         As in :class:`~kesler.OnlineClassifier`.
 

@@ -72,6 +72,34 @@ class Frobenius(Penalty):
 
 
 @dataclass(frozen=True)
+class SmoothAbsolute(Penalty):
+    r"""A smooth approximation of the sum of all absolute weights.
+
+    .. math:: \alpha \sum_{j r} \frac1\beta \ln \frac{e^{\beta w_{rj}} + e^{-\beta w_{rj}}}{2}
+
+    It is at most alpha ln(2) / beta per weight below the norm, and never above.
+    """
+
+    strength: float
+    sharpness: float
+
+    def value(self, weights: Floats) -> float:
+        """Return the penalty."""
+        sizes = np.abs(self.sharpness * weights)
+        logarithms = sizes + np.log1p(np.exp(-2 * sizes)) - np.log(2)
+        return self.strength / self.sharpness * float(logarithms.sum())
+
+    def gradient(self, weights: Floats) -> Floats:
+        """Return its gradient."""
+        return np.asarray(self.strength * np.tanh(self.sharpness * weights))
+
+    def curvature(self, weights: Floats) -> Floats:
+        """Return the diagonal of its Hessian."""
+        pull = np.tanh(self.sharpness * weights)
+        return np.asarray(self.strength * self.sharpness * (1 - pull**2))
+
+
+@dataclass(frozen=True)
 class SmoothLargest(Penalty):
     r"""A smooth approximation of the sum over columns of the largest absolute weight.
 

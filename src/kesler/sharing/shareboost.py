@@ -28,7 +28,14 @@ from kesler.progress import progress
 from kesler.sharing.certificates import Certificate, certified
 from kesler.sharing.few_features import FewFeatures
 from kesler.sharing.greedy import RULES, Greedy, Round
-from kesler.sharing.penalties import Frobenius, NoPenalty, Penalty, SmoothLargest, SmoothLength
+from kesler.sharing.penalties import (
+    Frobenius,
+    NoPenalty,
+    Penalty,
+    SmoothAbsolute,
+    SmoothLargest,
+    SmoothLength,
+)
 from kesler.sharing.training_rows import LocalRows, Task, TrainingRows
 
 Floats = npt.NDArray[Any]
@@ -92,6 +99,7 @@ Self = TypeVar("Self", bound="ShareBoostClassifier")
 PENALTIES: dict[str | None, Callable[[float, float], Penalty]] = {
     None: lambda alpha, beta: NoPenalty(),
     "frobenius": lambda alpha, beta: Frobenius(alpha),
+    "1-1": SmoothAbsolute,
     "inf-1": SmoothLargest,
     "2-1": SmoothLength,
 }
@@ -136,11 +144,13 @@ class ShareBoostClassifier(FewFeatures):
         The group of each candidate: a round chooses the group with the largest sum of gradients.
     loss : "margin-softmax" or "softmax", default "margin-softmax"
         Whether the scores of wrong classes are raised by 1, as above, or not.
-    penalty : None, "frobenius", "inf-1" or "2-1", default None
+    penalty : None, "frobenius", "1-1", "inf-1" or "2-1", default None
         Omega: 0, alpha times the sum of all squared weights, or a smooth approximation of alpha
-        times the sum over features j of the largest absolute weight or of the length of w_j:
+        times the sum over features j of all absolute weights (L1), of the largest one or of the
+        length of w_j:
 
-        .. math:: \alpha \sum_j \tfrac1\beta \ln \Big( \tfrac1{2k} \sum_r
+        .. math:: \alpha \sum_{jr} \tfrac1\beta \ln \cosh \beta w_{rj}, \qquad
+            \alpha \sum_j \tfrac1\beta \ln \Big( \tfrac1{2k} \sum_r
             e^{\beta w_{rj}} + e^{-\beta w_{rj}} \Big), \qquad
             \alpha \sum_j \sqrt{\|w_j\|^2 + \beta^{-2}} - \beta^{-1}.
     alpha : float > 0, default 1e-3
@@ -238,7 +248,7 @@ class ShareBoostClassifier(FewFeatures):
         scale: Literal["spread"] | None = "spread",
         groups: Any = None,
         loss: Literal["margin-softmax", "softmax"] = "margin-softmax",
-        penalty: Literal["frobenius", "inf-1", "2-1"] | None = None,
+        penalty: Literal["frobenius", "1-1", "inf-1", "2-1"] | None = None,
         alpha: float = 1e-3,
         beta: float = 100.0,
         bias: bool = True,

@@ -268,7 +268,7 @@ def valid_array(
         finite, below the minimum of the field or above its maximum.
     """
     if field.new and name not in arrays:
-        return field.zeros(shape)
+        return array_of(field.zeros(shape))
     if name not in arrays:
         raise damaged(f"{name} is missing")
     array, kind = arrays[name], number_type(field)

@@ -31,6 +31,8 @@ f4, f8, i4, i8, flag = np.float32, np.float64, np.int32, np.int64, np.bool_
 # The numbers of trials, mistakes and classes so far; n_not_finite counts the steps skipped since
 # the last report because they were not finite.
 COUNTS = record(n_trials="i8", n_mistakes="i8", n_classes="i8", n_not_finite="i8")
+# The number of trials in which a class that should be below another one was not.
+IMPERFECT = record(n_trials="i8")
 # The costs of what was predicted so far, where targets are costs.
 CHARGED = record(total="f8")
 # The number of features listed, whose weights a new class inherits.
@@ -347,15 +349,17 @@ class Rule(NamedTuple):
 
     address : address of the function that computes the steps; selection : which constraints it
     receives; requires : which arguments it reads; gradient : address of the gradient function, 0 if
-    the gradient is 1 along each constraint; margin : that of a cost of 1; margins : one margin for
+    the gradient is 1 along each constraint; scales_steps : whether costs of confusions limit steps
+    and leave margins as they are; margin : that of a cost of 1; margins : one margin for
     all pairs of classes, one for each pair, or, if targets are costs, one for each worse class,
-    which a trial writes.
+    which a trial writes; if costs limit steps, they themselves.
     """
 
     address: int
     selection: int
     requires: int
     gradient: int
+    scales_steps: int
     parameters: Annotated[Any, Given(f8)]
     margin: float
     margins: Annotated[Any, Field(f8, ("better", "worse"), saved=False, fill="fill_margins")]
@@ -365,13 +369,15 @@ class Link(NamedTuple):
     """The link: how weights follow from the accumulated updates.
 
     address : address of the link function, 0 for the linear link; scale_source : which part defines
-    the scale of the weights; exponent, factor : of the norm that steps are measured in; is_seen :
+    the scale of the weights; is_exact : whether steps are those of exact projections; exponent,
+    factor : of the norm that steps are measured in; is_seen :
     the features whose weights are included in the mass; n_features, n_hypotheses : the numbers of
     features and hypotheses of each part that are included; means : for averages of the weights.
     """
 
     address: int
     scale_source: int
+    is_exact: int
     parameters: Annotated[Any, Given(f8)]
     exponent: float
     factor: float
@@ -624,6 +630,7 @@ class LearnerRecord(NamedTuple):
     """The complete state that a trial reads and writes; `weights` is one of three records."""
 
     counts: Annotated[Any, Field(COUNTS, at_least=0, at_most=MOST_ROWS)]
+    imperfect: Annotated[Any, Field(IMPERFECT, at_least=0, at_most=MOST_ROWS, new=True)]
     settings: Settings
     weights: TableWeights
     parts: Parts

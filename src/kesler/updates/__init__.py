@@ -17,7 +17,7 @@ from kesler.updates.one_vs_rest import (
     OneVsRestLogistic,
     OneVsRestSquared,
 )
-from kesler.updates.passive_aggressive import PassiveAggressive
+from kesler.updates.passive_aggressive import PassiveAggressive, PredictionBased
 from kesler.updates.perceptron import MarginPerceptron, Perceptron
 from kesler.updates.rule import CustomRule, UpdateRule, update_rule
 from kesler.updates.simultaneous import ConProj, SimPerc, SimProj
@@ -40,6 +40,7 @@ __all__ = [
     "OneVsRestSquared",
     "PassiveAggressive",
     "Perceptron",
+    "PredictionBased",
     "SimPerc",
     "SimProj",
     "SoftmaxGradient",

@@ -8,7 +8,10 @@ import math
 import numpy as np
 from numba import types
 
+from kesler.codes import RowNorm
 from kesler.compiled.jit.decorators import DOUBLE_TABLE, INT, inlined, kernel
+
+LARGEST, LENGTH = int(RowNorm.LARGEST), int(RowNorm.LENGTH)
 
 _READ_TABLE = types.Array(types.float64, 2, "C", readonly=True)
 _READ_DOUBLES = types.Array(types.float64, 1, "C", readonly=True)
@@ -54,26 +57,38 @@ def shortened(point, cap):
         point[k] *= share
 
 
-@kernel(types.void(DOUBLE_TABLE, types.float64, types.boolean))
-def proximal_step(weights, cap, euclidean):
-    """Take the proximal step of each row of the weights."""
-    for j in range(weights.shape[0]):
-        if euclidean:
-            shortened(weights[j], cap)
-        else:
-            clipped(weights[j], cap)
+@inlined
+def shrunk(point, cap):
+    """Take the proximal step of `cap` times the sum of all magnitudes: reduce each by `cap`."""
+    for k in range(point.shape[0]):
+        point[k] -= min(max(point[k], -cap), cap)
 
 
 @inlined
-def move_row(weights, gradient, curvature, cap, euclidean, change):
+def take_step(point, cap, norm):
+    """Take the proximal step of `cap` times a norm of one row of the weights."""
+    if norm == LENGTH:
+        shortened(point, cap)
+    elif norm == LARGEST:
+        clipped(point, cap)
+    else:
+        shrunk(point, cap)
+
+
+@kernel(types.void(DOUBLE_TABLE, types.float64, INT))
+def proximal_step(weights, cap, norm):
+    """Take the proximal step of each row of the weights."""
+    for j in range(weights.shape[0]):
+        take_step(weights[j], cap, norm)
+
+
+@inlined
+def move_row(weights, gradient, curvature, cap, norm, change):
     """Take the proximal step of one row of the weights; return the squared length of its change."""
     for k in range(weights.shape[0]):
         change[k] = -weights[k]
         weights[k] -= gradient[k] / curvature
-    if euclidean:
-        shortened(weights, cap / curvature)
-    else:
-        clipped(weights, cap / curvature)
+    take_step(weights, cap / curvature, norm)
     square = 0.0
     for k in range(weights.shape[0]):
         change[k] += weights[k]
@@ -82,11 +97,9 @@ def move_row(weights, gradient, curvature, cap, euclidean, change):
 
 
 @kernel(
-    types.int64(
-        _READ_TABLE, DOUBLE_TABLE, DOUBLE_TABLE, types.float64, types.boolean, types.float64, INT
-    )
+    types.int64(_READ_TABLE, DOUBLE_TABLE, DOUBLE_TABLE, types.float64, INT, types.float64, INT)
 )
-def descend(gram, weights, gradient, cap, euclidean, tol, most):
+def descend(gram, weights, gradient, cap, norm, tol, most):
     """Minimise a quadratic plus `cap` times a mixed norm by descent over the rows of the weights.
 
     The quadratic's Hessian is `gram` for each class; `gradient` is its gradient at the weights,
@@ -100,7 +113,7 @@ def descend(gram, weights, gradient, cap, euclidean, tol, most):
         for j in range(n):
             if gram[j, j] <= 0.0:
                 continue
-            square = move_row(weights[j], gradient[j], gram[j, j], cap, euclidean, change)
+            square = move_row(weights[j], gradient[j], gram[j, j], cap, norm, change)
             if square == 0.0:
                 continue
             moved += gram[j, j] * square
@@ -120,12 +133,12 @@ def descend(gram, weights, gradient, cap, euclidean, tol, most):
         DOUBLE_TABLE,
         DOUBLE_TABLE,
         types.float64,
-        types.boolean,
+        INT,
         types.float64,
         INT,
     )
 )
-def descend_jointly(hessian, curvatures, weights, gradient, cap, euclidean, share, most):
+def descend_jointly(hessian, curvatures, weights, gradient, cap, norm, share, most):
     """Minimise like `descend`, for a Hessian with interactions between classes.
 
     `hessian` has one row per weight, with the weights of a feature adjacent; `curvatures` are upper
@@ -141,7 +154,7 @@ def descend_jointly(hessian, curvatures, weights, gradient, cap, euclidean, shar
         for j in range(n):
             if curvatures[j] <= 0.0:
                 continue
-            square = move_row(weights[j], gradient[j], curvatures[j], cap, euclidean, change)
+            square = move_row(weights[j], gradient[j], curvatures[j], cap, norm, change)
             if square == 0.0:
                 continue
             moved += curvatures[j] * square

@@ -174,6 +174,7 @@ def copy_classes(learner, candidates, window, n, n_filled):
     choice, own = candidates.choice, learner.counts
     window.counts.n_trials, window.counts.n_classes = own.n_trials, n
     window.counts.n_mistakes, window.counts.n_not_finite = own.n_mistakes, own.n_not_finite
+    window.imperfect.n_trials = learner.imperfect.n_trials
     for c in range(choice.chosen.n_columns + 1):
         is_filled = c < n_filled
         amounts, divisors = window.statistics.amounts, window.statistics.divisors
@@ -201,6 +202,8 @@ def close_window(learner, candidates, window, indices):
     store_classes(learner, candidates, window)
     own.n_trials, own.n_not_finite = found.n_trials, found.n_not_finite
     own.n_mistakes += is_mistake
+    is_imperfect = window.imperfect.n_trials > learner.imperfect.n_trials or n_missed > 0
+    learner.imperfect.n_trials += is_imperfect
     own.n_classes = max(own.n_classes, chosen.last + 1)
 
 

@@ -100,9 +100,9 @@ def names_the_best(y, k, highest, solver):
 
 
 @inlined
-def most_violated(margins, scores, k, solver, highest):
-    """Return the pair of the largest loss: the worst pair, unless margins differ (then O(k^2))."""
-    if margins.shape[1] == 1:
+def most_violated(rule, scores, k, solver, highest):
+    """Return the pair of the largest slack: the worst pair, unless costs differ (then O(k^2))."""
+    if rule.margins.shape[1] == 1:
         return worst_pair(scores, k, solver, highest)
     better, worse, most = -1, -1, 0.0
     for r in range(k):
@@ -110,28 +110,28 @@ def most_violated(margins, scores, k, solver, highest):
             continue
         for s in range(k):
             if solver.levels[s] > solver.levels[r]:
-                loss = loss_of(margins, scores, r, s)
-                if better < 0 or loss > most:
-                    better, worse, most = r, s, loss
+                slack = step_cost(rule, r, s) * loss_of(rule, scores, r, s)
+                if better < 0 or slack > most:
+                    better, worse, most = r, s, slack
     return better, worse
 
 
 @always_inlined
 def select(rule, scores, k, highest, solver, r, s):
     """Choose the pairs that a rule receives, given the worst pair (r, s); return their number."""
-    selection, margins = rule.selection, rule.margins
+    selection = rule.selection
     if not takes_one(selection) and selection != GROWING:
         return choose(rule, scores, k, highest, solver)
     if selection == PREDICTED:
         if not is_ahead(scores, s, r):
             return 0
     elif selection != RIVAL:
-        if margins.shape[1] > 1:  # else the worst pair is the one of the largest loss
-            r, s = most_violated(margins, scores, k, solver, highest)
-        if loss_of(margins, scores, r, s) <= 0:
+        if rule.margins.shape[1] > 1:  # else the worst pair is the one of the largest loss
+            r, s = most_violated(rule, scores, k, solver, highest)
+        if loss_of(rule, scores, r, s) <= 0:
             return 0
     solver.better[0], solver.worse[0] = r, s
-    solver.losses[0] = loss_of(margins, scores, r, s)
+    solver.losses[0] = loss_of(rule, scores, r, s)
     return 1
 
 
@@ -179,7 +179,7 @@ def choose_each(rule, scores, k, highest, solver):
 @inlined
 def choose_pair(rule, scores, r, s, m, solver):
     """Add a pair to the m chosen ones if it is of the kind; return the new number of pairs."""
-    selection, loss = rule.selection, loss_of(rule.margins, scores, r, s)
+    selection, loss = rule.selection, loss_of(rule, scores, r, s)
     if (
         selection == ALL
         or (selection == VIOLATED and loss > 0)
@@ -232,11 +232,20 @@ def lead_of(scores, r, s):
 
 
 @inlined
-def loss_of(margins, scores, r, s):
+def loss_of(rule, scores, r, s):
     """Return margin(r, s) - (score(r) - score(s)).
 
-    `margins` has one for all pairs, one for each worse class, or one for each pair.
+    A rule has one margin for all pairs, one for each worse class, or one for each pair.
     """
+    margins = rule.margins
     if margins.shape[1] == 1:
         return margins[0, 0] - lead_of(scores, r, s)
+    if rule.scales_steps:
+        return rule.margin - lead_of(scores, r, s)
     return margins[r if margins.shape[0] > 1 else 0, s] - lead_of(scores, r, s)
+
+
+@inlined
+def step_cost(rule, r, s):
+    """Return the factor of the largest step along a pair, 1 unless costs limit steps."""
+    return rule.margins[r, s] if rule.scales_steps else 1.0

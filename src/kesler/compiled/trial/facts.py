@@ -68,10 +68,12 @@ LINEAR = {
     "weights__states__shape__0": {0},
     "ranks__order__shape__0": {0},
     "rule__margins__shape__1": {1},
+    "rule__scales_steps": {0},
     "settings__has_costs": {0},
     "settings__decision": {SCORE, F1},
     "decay__growth": {1},
     "link__exponent": {2},
+    "link__is_exact": {0},
 }
 """Neither links nor algorithms, averages, ranks, costs, trees or decay."""
 
@@ -215,11 +217,13 @@ BANDITS = {
 SPARSE = facts(
     link__address={0},
     link__scale_source={NO_SCALE},
+    link__is_exact={0},
     algorithm__address={0},
     settings__predictor={0},
     settings__on_new_class={REGISTER, LEARN},
     ranks__order__shape__0={0},
     rule__margins__shape__1={1},
+    rule__scales_steps={0},
     settings__has_costs={0},
     settings__decision={SCORE, F1},
     parts__kind__each={PER_CLASS},
@@ -232,6 +236,7 @@ SPARSE = facts(
 OVER_KERNEL = {
     "link__address": {0},
     "link__scale_source": {NO_SCALE},
+    "link__is_exact": {0},
     "algorithm__address": {0},
     "settings__predictor": {0},
     "settings__decision": {SCORE, F1, DISTANCE},
@@ -255,6 +260,7 @@ MEASURED = facts(
     settings__predictor={0},
     rule__selection={ALL},
     rule__requires={NORMS},
+    link__is_exact={0},
     preconditioner__kind={EUCLIDEAN},
     preconditioner__unit={NO_UNIT},
 )

@@ -272,12 +272,12 @@ def make_scratch(learner, rows):
         if learner.parts.map[part] > GIVEN and learner.parts.kind[part] != SHARED:
             wide = True
     n_positions = 0
-    if learner.algorithm.address != 0:
+    if learner.algorithm.address != 0 or learner.link.is_exact:
         ratings = rows.ratings
         for t in range(ratings.starts.shape[0] - 1):
             first, last = ratings.starts[t], ratings.starts[t + 1]
             n_positions = max(n_positions, ratings.indptr[last] - ratings.indptr[first])
-        n_positions = max(n_positions, longest) * most_hypotheses(learner, n_classes)
+        n_positions = max(n_positions, longest) * most_hypotheses(learner, n_classes) + n_classes
     n_conditioned = 0 if learner.preprocessing.method == NONE else longest
     n_vectors, n_stored = longest if wide else 0, n_parts if keeps_views(learner, n_classes) else 0
     is_rated = asks_for_all(learner.rule.selection) and learner.preconditioner.kind == ADAPTIVE

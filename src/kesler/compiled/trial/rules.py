@@ -23,7 +23,15 @@ from kesler.compiled.jit.decorators import (
     inlined,
     instantiate,
 )
-from kesler.compiled.trial.records import GIVEN, GROUPED, ITSELF, PER_CLASS, is_member
+from kesler.compiled.trial.records import (
+    GIVEN,
+    GROUPED,
+    ITSELF,
+    NOTHING,
+    ORDERED,
+    PER_CLASS,
+    is_member,
+)
 from kesler.compiled.views.given import spread
 from kesler.compiled.weights.scores import phi_of
 
@@ -168,8 +176,24 @@ def gather(learner, indices, values, r, s, scratch):
                     n = list_places(
                         learner, part, offset + group, indices, r, 0.0, s, -1.0, scratch, n
                     )
+        elif kind == ORDERED:
+            n = list_ordered(learner, offset, indices, values, r, s, scratch, n)
         else:
             n = list_places(learner, part, offset, indices, r, 1.0, s, -1.0, scratch, n)
+    return n
+
+
+@inlined
+def list_ordered(learner, offset, indices, values, r, s, scratch, n):
+    """List the thresholds between two ranks, and the direction as often."""
+    here, there = learner.ranks.positions[r], learner.ranks.positions[s]
+    constant = np.float64(values[0]) if here > there else -np.float64(values[0])
+    for i in range(min(here, there) + 1, max(here, there) + 1):
+        column = offset + 1 + learner.ranks.order[i]
+        n = list_place(learner, NOTHING, column, constant, scratch, n)
+    for j in range(1, indices.shape[0]):
+        value = (here - there) * np.float64(values[j])
+        n = list_place(learner, indices[j], offset, value, scratch, n)
     return n
 
 

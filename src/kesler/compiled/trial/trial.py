@@ -10,11 +10,13 @@ from kesler.compiled.jit.pointers import stay_apart
 from kesler.compiled.trial.calibration import calibrate, median_rank, nearest_class
 from kesler.compiled.trial.choices import (
     is_ahead,
+    is_not_behind,
     loss_of,
     most_violated,
     names_one,
     names_the_best,
     select,
+    step_cost,
     worst_pair,
 )
 from kesler.compiled.trial.cost_vectors import charge, is_costly, price
@@ -81,13 +83,16 @@ def find_steps(learner, indices, values, k, m, weight, highest, scratch, solver)
         measure_norms(learner, indices, values, k, m, scratch, solver)
     elif requirement == GRAM:
         measure_gram(learner, indices, values, k, NOTHING, m, scratch, solver)
-    ask_rule(learner, m, weight, solver)
+    if learner.rule.scales_steps:
+        ask_rule_in_costs(learner, m, weight, solver)
+    else:
+        ask_rule(learner, m, weight, solver)
     # The optimum over all pairs mostly depends on a few: start with the worst and add the one that
     # the step leaves most violated, until none is violated more than the chosen ones.
     while (
         selection == GROWING
         and m < solver.steps.shape[0]
-        and add_most_violated(learner.rule.margins, scratch.scores, k, m, highest, solver)
+        and add_most_violated(learner.rule, scratch.scores, k, m, highest, solver)
     ):
         m += 1
         measure_gram(learner, indices, values, k, m - 1, m, scratch, solver)
@@ -110,7 +115,22 @@ def ask_rule(learner, m, weight, solver):
 
 
 @inlined
-def add_most_violated(margins, scores, k, m, highest, solver):
+def ask_rule_in_costs(learner, m, weight, solver):
+    """Call the rule so that its longest step along a pair is as many times as long as its cost.
+
+    With alpha = cost beta, the limit C cost of alpha is C of beta, whose direction is cost d.
+    """
+    for j in range(m):
+        cost = step_cost(learner.rule, solver.better[j], solver.worse[j])
+        solver.losses[j] *= cost
+        solver.norms[j] *= cost * cost
+    ask_rule(learner, m, weight, solver)
+    for j in range(m):
+        solver.steps[j] *= step_cost(learner.rule, solver.better[j], solver.worse[j])
+
+
+@inlined
+def add_most_violated(rule, scores, k, m, highest, solver):
     """Add the pair that the steps leave violated more than any chosen one, if there is one.
 
     The violation of every pair follows from the scores after the steps.
@@ -124,12 +144,12 @@ def add_most_violated(margins, scores, k, m, highest, solver):
             solver.after[r] += solver.steps[j] * rise
     slack = 0.0
     for j in range(m):
-        slack = max(slack, loss_of(margins, solver.after, solver.better[j], solver.worse[j]))
-    r, s = most_violated(margins, solver.after, k, solver, highest)
-    if r < 0 or loss_of(margins, solver.after, r, s) <= slack + EXACT:
+        slack = max(slack, loss_of(rule, solver.after, solver.better[j], solver.worse[j]))
+    r, s = most_violated(rule, solver.after, k, solver, highest)
+    if r < 0 or loss_of(rule, solver.after, r, s) <= slack + EXACT:
         return False
     solver.better[m], solver.worse[m] = r, s
-    solver.losses[m] = loss_of(margins, scores, r, s)
+    solver.losses[m] = loss_of(rule, scores, r, s)
     solver.steps[m] = 0
     return True
 
@@ -265,12 +285,16 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
         # A trial is a mistake if the worse class of a pair would be predicted first: if one class
         # is to be above all others, any other prediction is a mistake.
         rest, highest, r, s = encoded.shape.rest, NOTHING, NOTHING, NOTHING
+        imperfect = False
         if learner.settings.on_new_class != REGISTER and names_one(codes, levels, rest, solver):
             mistaken = codes[0] < k and codes[0] != predictions[t]
+            if codes[0] < k:
+                imperfect = is_matched(learner, scratch.scores, k, codes[0])
         else:
             highest = set_levels(learner, codes, levels, rest, k, solver)
             r, s = judge(learner, codes, k, highest, scratch, solver)
             mistaken = r >= 0 and is_ahead(scratch.scores, s, r)
+            imperfect = r >= 0 and is_not_behind(scratch.scores, s, r)
             if learner.settings.has_sets:
                 tell_set(learner, scratch.scores, k, probabilities, t)
                 learn_set(learner, scratch.scores, k, solver.levels)
@@ -299,12 +323,20 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
             continue
         learner.counts.n_trials += 1
         learner.counts.n_mistakes += mistaken
+        learner.imperfect.n_trials += imperfect
         keep_pace(learner)
         age(learner)
         counted = weight * learner.decay.row.weight
         meet(learner, row, x, codes, levels, counted, scratch.out)
         remember(learner, row, values, codes, levels, counted)
     return rows.indptr.shape[0] - 1
+
+
+@always_inlined
+def is_matched(learner, scores, k, y):
+    """Return whether another class has at least the score of y."""
+    s = best_but(learner, scores, k, np.int64(y))
+    return s >= 0 and is_not_behind(scores, s, np.int64(y))
 
 
 @always_inlined

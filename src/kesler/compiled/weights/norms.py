@@ -11,6 +11,7 @@ import numpy as np
 
 from kesler.compiled.jit.decorators import always_inlined, inlined
 from kesler.compiled.jit.simd import squared_length, squared_norm, whole_lines, with_power
+from kesler.compiled.trial.choices import step_cost
 from kesler.compiled.trial.records import (
     ADAPTIVE,
     CONFIDENT,
@@ -67,6 +68,7 @@ from kesler.compiled.weights.ordered import (
     with_ordered_powers,
 )
 from kesler.compiled.weights.preconditioners import CUSTOM
+from kesler.compiled.weights.projections import projected_norm
 from kesler.compiled.weights.scores import clear, of_map, phi_of
 from kesler.compiled.weights.second_order import (
     add_second_moments,
@@ -209,6 +211,10 @@ def measure_norms(learner, indices, values, k, m, scratch, solver):
     """Compute norms[j] = ||d_j||^2, d_j = phi(x, r_j) - phi(x, s_j), for the chosen pairs."""
     if has_preconditioner(learner):
         measure_preconditioned(learner, indices, values, k, m, scratch, solver)
+        return
+    if learner.link.is_exact:
+        for j in range(m):
+            solver.norms[j] = projected_norm(learner, indices, values, j, scratch, solver)
         return
     if is_vs_rest(learner.rule.selection):
         gram_diagonal(learner, indices, values, k, scratch, solver.columns[0])
@@ -356,7 +362,7 @@ def gather_squares(learner, indices, values, k, m, weight, scratch, solver):
     """Add the square of the gradient with respect to each class and weight to the evidence."""
     if learner.rule.gradient == 0:
         for j in range(m):
-            solver.steps[j] = 1
+            solver.steps[j] = step_cost(learner.rule, solver.better[j], solver.worse[j])
     else:
         call_gradient(
             learner.rule.gradient, learner.rule.parameters, solver.losses[:m], solver.steps[:m]
