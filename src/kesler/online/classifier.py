@@ -139,9 +139,10 @@ default "auto"
         of 1,000 rows that is part of the model; for another size or seed,
         :class:`~kesler.preprocessing.Replay`. Larger values learn more from few rows, and each
         costs as much as a row. Rows learnt again are not counted, and are not added to statistics
-        of rows; the step sizes of preconditioners count them. For dense rows, without kernel and
-        sub-experts. In an :class:`~kesler.Ensemble`, each learner has its own; with the default
-        settings, all learners replay but ridge regression, whose matrix holds every row for good.
+        of rows; the step sizes of preconditioners count them. Without kernel, sub-experts,
+        `candidates` and `memory_limit`. In an :class:`~kesler.Ensemble`, each learner has its own;
+        with the default settings, all learners replay but ridge regression, whose matrix holds
+        every row for good.
     candidates : "auto", int of 2 or more, Candidates or None, default "auto"
         The number of classes that each row is compared with where there are more: those whose rows
         had its features, see :class:`~kesler.candidates.Candidates`. Larger values find the right
