@@ -332,7 +332,7 @@ def test_rules_of_feedback_need_feedback() -> None:
         Ensemble([BanditClassifier([0, 1])]).fit([[1.0], [0.0]], [0, 1])
     with pytest.raises(KeslerError, match="no class is known"):
         BanditClassifier().predict_one([1.0])
-    with pytest.raises(KeslerError, match="min_confidence"):
+    with pytest.raises(KeslerError, match="does not estimate its uncertainty"):
         fitted().predict_one(rows()[0][0], min_confidence=0.5)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from kesler import (
 from kesler.data import model_file
 from kesler.datasets import load as load_data
 from kesler.distributed.mixing import require_mixable
+from kesler.learner import state
 from kesler.online.defaults import of_measurements
 from kesler.preprocessing import Bins, RandomFourier, Replay
 from streams import (
@@ -33,6 +35,7 @@ from streams import (
     held,
     make_stream,
     streams,
+    whole_arrays,
 )
 
 SMALL = Replay(2, size=7, seed=3)
@@ -63,7 +66,38 @@ LEARNERS: dict[str, Any] = {
     "averaged": {"update": "perceptron", "averaged": True, "replay": SMALL},
     "link": {"update": "perceptron", "link": "exponential", "replay": SMALL},
     "scale-free": {"update": "hinge", "preconditioner": "scale-free", "replay": SMALL},
+    "product": {
+        "hypotheses": "hybrid",
+        "feature_map": "product",
+        "update": "pa1",
+        "replay": SMALL,
+    },
+    "counts": {
+        "update": "softmax",
+        "preprocessing": "counts",
+        "preconditioner": "adagrad",
+        "replay": SMALL,
+    },
     "default": {"hypotheses": "auto", "replay": 1},
+}
+OF_SPARSE = ["pa1", "early", "product", "inherit", "averaged", "link", "scale-free", "counts"]
+"""Learners of rows that list only non-zeros."""
+
+
+def as_names(X: Any) -> list[dict[str, float]]:
+    return [{f"w{j}": float(row[j]) for j in np.flatnonzero(row)} for row in X]
+
+
+def as_texts(X: Any) -> list[str]:
+    counts = np.ceil(np.abs(X)).astype(int)
+    return [" ".join(f"word{j}" for j, n in enumerate(row) for _ in range(n)) for row in counts]
+
+
+FORMS: dict[str, Any] = {
+    "array": lambda X: X,
+    "CSR": sparse.csr_array,
+    "names": as_names,
+    "texts": as_texts,
 }
 MEMBERS = ["pa1", "expanded"]
 NAMES = [*LEARNERS, "ensemble"]
@@ -110,17 +144,47 @@ def trials(n: int, replay: Replay, decay: float = 1.0) -> tuple[list[tuple[int, 
     return order, reservoir
 
 
+def rows_kept(model: Any) -> Any:
+    """Return the rows of the reservoir as an array, without the constant feature."""
+    arrays, learner = model._learner.arrays(), model._learner
+    if "replay.rows" in arrays:
+        return arrays["replay.rows"]
+    lists = tuple(arrays[f"replay.{name}"] for name in ("values", "features", "starts"))
+    shape = len(lists[2]) - 1, learner.n_features
+    return sparse.csr_array(lists, shape=shape).toarray()[:, bool(learner.constant) :].copy()
+
+
 @pytest.mark.parametrize("half_life", [None, 10.0])
-def test_the_reservoir_holds_the_rows_of_algorithm_r(half_life):
+@pytest.mark.parametrize(
+    ("preprocessing", "form"),
+    [(Bins(3), "array"), (None, "array"), (None, "CSR")],
+    ids=["expanded", "array", "CSR"],
+)
+def test_the_reservoir_holds_the_rows_of_algorithm_r(preprocessing, half_life, form):
     stream = make_stream(1, n_rows=90)
-    model = OnlineClassifier("multi", update="pa1", replay=SMALL, half_life=half_life)
-    model.fit(stream.X, stream.y, sample_weight=stream.weights)
+    given = {"replay": SMALL, "half_life": half_life, "preprocessing": preprocessing}
+    model = OnlineClassifier("multi", update="pa1", intercept=1.0, **given)
+    model.fit(FORMS[form](stream.X), stream.y, sample_weight=stream.weights)
     _, kept = trials(90, SMALL, 1.0 if half_life is None else 2 ** (-1 / half_life))
     stored = model._learner.stored
-    assert_array_equal(stored["replay.rows"], stream.X[kept].astype(np.float32))
+    assert_array_equal(rows_kept(model), stream.X[kept].astype(np.float32))
     assert_array_equal(stored["replay.codes"], stream.y[kept])
     assert_array_equal(stored["replay.weights"], stream.weights[kept])
     assert max(kept) > 60
+
+
+def test_the_memory_of_kept_rows_is_that_of_their_entries():
+    """8 bytes for each entry of at most `size` rows, however many rows and features come."""
+    X = sparse.random_array((400, 5000), density=0.002, rng=0, format="csr")
+    model = OnlineClassifier("multi", update="pa1", intercept=0.0, replay=SMALL)
+    model.fit(X, [*"ab"] * 200)
+    _, kept = trials(400, SMALL)
+    arrays = model._learner.arrays()
+    assert len(arrays["replay.starts"]) == SMALL.size + 1
+    n_bytes = arrays["replay.features"].nbytes + arrays["replay.values"].nbytes
+    assert n_bytes == 8 * X[kept].nnz
+    lists = model._learner.kept_lists._lists
+    assert sum(each.base is None for row in lists for each in row) == 2 * SMALL.size  # no views
 
 
 OF_NEW_ROWS = (
@@ -129,21 +193,26 @@ OF_NEW_ROWS = (
 )
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "default"])
-def test_the_state_is_that_of_the_trials_in_this_order(name):
+OF_FORMS = [("array", name) for name in LEARNERS if name != "default"]
+OF_FORMS += [(form, name) for form in ("CSR", "names", "texts") for name in OF_SPARSE]
+
+
+@pytest.mark.parametrize(("form", "name"), OF_FORMS)
+def test_the_state_is_that_of_the_trials_in_this_order(name, form):
     """A learner without replay is taught the same trials one by one.
 
     What counts new rows only is put back after each row that is learnt again.
     """
     stream, settings_ = make_stream(2, n_rows=60), {"hypotheses": "multi"} | LEARNERS[name]
-    model = made(name).fit(stream.X, stream.y, sample_weight=stream.weights)
+    X = FORMS[form](stream.X)
+    model = made(name).partial_fit(X, stream.y, sample_weight=stream.weights)
     plain = OnlineClassifier(**settings_ | {"replay": 0})
     replay = model._learner.replay
     for row, again in trials(60, replay, 2 ** (-1 / settings_.get("half_life", np.inf)))[0]:
         stored = plain._learner.stored if again else {}
         before = {n: a.copy() for n, a in stored.items() if n.startswith(OF_NEW_ROWS)}
         part = slice(row, row + 1)
-        plain.partial_fit(stream.X[part], stream.y[part], sample_weight=stream.weights[part])
+        plain.partial_fit(X[part], stream.y[part], sample_weight=stream.weights[part])
         for array, values in before.items():
             plain._learner.stored[array][:] = values
     found = {n: a for n, a in model._learner.arrays().items() if not n.startswith("replay.")}
@@ -253,6 +322,83 @@ def test_more_rows_than_the_reservoir_holds_are_learnt_in_any_split():
         part = slice(start, start + 70)
         pieces.partial_fit(stream.X[part], stream.y[part])
     assert_same_arrays(whole, pieces, stream.X[:50])
+
+
+# ---- rows that list only non-zeros --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["CSR", "names", "texts"])
+@pytest.mark.parametrize("name", [*OF_SPARSE, "default"])
+@settings(max_examples=4)
+@given(stream=streams(), cuts=st.lists(st.integers(0, 40), max_size=4))
+def test_any_split_of_sparse_rows_is_the_same_with_a_file_in_between(
+    name, form, tmp_path_factory, stream, cuts
+):
+    X, path = FORMS[form](stream.X), tmp_path_factory.mktemp("models") / "model"
+    whole, pieces, events = made(name).partial_fit(X, stream.y), made(name), made(name)
+    for start, end in pairwise(sorted({0, *(min(cut, len(stream)) for cut in cuts), len(stream)})):
+        pieces.partial_fit(X[start:end], stream.y[start:end]).save(path)
+        pieces = load(path)
+    for i, y in enumerate(stream.y.tolist()):
+        events.learn_one(X[i], y)
+    assert_same_arrays(whole, pieces, X)
+    assert_same_arrays(whole, events, X)
+    again = pickle.loads(pickle.dumps(whole)).partial_fit(X, stream.y)
+    assert_same_arrays(again, pieces.partial_fit(X, stream.y), X)
+
+
+@pytest.mark.parametrize("name", [name for name in OF_SPARSE if name != "counts"])
+def test_arrays_and_sparse_rows_teach_the_same(name):
+    stream = make_stream(4, n_rows=60)
+    X = sparse.csr_array(stream.X)
+    whole, listed = made(name).fit(stream.X, stream.y), made(name).fit(X, stream.y)
+    assert_same_arrays(whole, listed, stream.X)
+    mixed = made(name).partial_fit(X[:30], stream.y[:30])
+    assert_same_arrays(mixed.partial_fit(stream.X[30:], stream.y[30:]), whole, stream.X)
+
+
+def test_weights_in_sparse_rows_are_learnt_again_alike(monkeypatch):
+    stream = make_stream(4, n_rows=60, density=0.2)
+    X = sparse.csr_array(stream.X)
+    table = made("pa1").fit(X, stream.y)
+    monkeypatch.setattr(state, "LARGEST_TABLE", 0)
+    monkeypatch.setattr(state, "FULL_TABLE", 1.0)
+    listed = made("pa1").fit(X, stream.y)
+    assert listed.keeps_sparse_rows_ and not table.keeps_sparse_rows_
+    found, expected = (whole_arrays(each._learner) for each in (listed, table))
+    assert found.keys() == expected.keys()
+    for array, values in expected.items():
+        assert_array_equal(found[array], values, err_msg=array)
+
+
+def test_members_that_read_words_replay_as_well():
+    rows = [{"body": f"word{i % 7} and {i}", "size": i % 5} for i in range(60)]
+    y = [str(i % 7 > 3) for i in range(60)]
+    models = [OnlineClassifier(replay=n).partial_fit(rows, y) for n in (0, 1)]
+    members = models[1]._learner.members
+    assert {each.replay for each in members if each.gains_from_repetition} == {Replay(1)}
+    of_words = [m for m in members if m.replay and not m.lists_all]
+    assert of_words and all(each._n_kept == 60 for each in of_words)
+
+
+def test_files_of_before_hold_a_table_of_the_rows(tmp_path):
+    stream, path = make_stream(12, n_rows=60), tmp_path / "model"
+    model = made("pa1").set_params(intercept=1.0).partial_fit(stream.X, stream.y)
+    model.save(path)
+    arrays, metadata = model_file.load(path)
+    table = rows_kept(model)
+    for name in ("starts", "features", "values"):
+        del arrays[f"replay.{name}"]
+    (contents,) = metadata["learners"]
+    before = metadata | {"learners": [contents | {"n_inputs": table.shape[1]}]}
+    model_file.save(path, arrays | {"replay.rows": table}, before)
+    loaded = load(path)
+    assert_same_arrays(loaded, model, stream.X)
+    assert_same_arrays(*(m.partial_fit(stream.X, stream.y) for m in (loaded, model)), stream.X)
+    for odd in (table + np.inf, table[:, :-1].copy(), table[:-1]):
+        model_file.save(path, arrays | {"replay.rows": odd}, before)
+        with pytest.raises(KeslerError, match=r"replay\.rows"):
+            load(path)
 
 
 # ---- what it is for ------------------------------------------------------------------------------
@@ -368,15 +514,18 @@ def test_ratings_are_refused():
 
 
 @pytest.mark.parametrize("name", ["pa1", "expanded"])
-def test_sparse_rows_and_other_widths_are_refused_and_nothing_is_learnt(name):
+def test_other_widths_are_refused_and_nothing_is_learnt(name):
     stream = make_stream(10)
-    with pytest.raises(KeslerError, match="sparse"):
-        made(name).fit(sparse.csr_array(stream.X), stream.y)
-    with pytest.raises(KeslerError, match="sparse"):
-        made(name).fit([{"a": 1.0}, {"b": 1.0}], [0, 1])
+    odd = [stream.X[:, :-1], np.full_like(stream.X, np.inf)]
+    if name == "expanded":
+        odd.append(sparse.csr_array(stream.X))
+        with pytest.raises(KeslerError, match="sparse"):
+            made(name).fit(sparse.csr_array(stream.X), stream.y)
+        with pytest.raises(KeslerError, match="sparse"):
+            made(name).fit([{"a": 1.0}, {"b": 1.0}], [0, 1])
     model = made(name).fit(stream.X, stream.y)
     before = held(model)
-    for rows in (sparse.csr_array(stream.X), stream.X[:, :-1], np.full_like(stream.X, np.inf)):
+    for rows in odd:
         with pytest.raises((KeslerError, ValueError)):
             model.partial_fit(rows, stream.y)
     with pytest.raises(KeslerError, match="cannot be ordered"):
@@ -407,9 +556,10 @@ def test_a_function_that_fails_leaves_the_reservoir_of_the_rows_that_were_learnt
     assert_array_equal(stored["replay.rows"], stream.X[kept].astype(np.float32))
 
 
-def test_damaged_files_are_refused(tmp_path):
+@pytest.mark.parametrize("name", ["pa1", "expanded"])
+def test_damaged_files_are_refused(name, tmp_path):
     stream, path = make_stream(12), tmp_path / "model"
-    made("pa1").fit(stream.X, stream.y).save(path)
+    made(name).fit(stream.X, stream.y).save(path)
     arrays, metadata = model_file.load(path)
     (contents,), resolved = metadata["learners"], metadata["resolved"]
     fields = resolved["parameters"]["replay"]["part"]["fields"]
@@ -419,7 +569,7 @@ def test_damaged_files_are_refused(tmp_path):
         return {"resolved": resolved | {"parameters": resolved["parameters"] | {"replay": replay}}}
 
     for change in (
-        {"learners": [contents | {"n_inputs": 0}]},
+        *([{"learners": [contents | {"n_inputs": 0}]}] if name == "expanded" else []),
         {"learners": [contents | {"n_inputs": contents["n_inputs"] + 1}]},
         replaying(fields | {"size": 0}),
         replaying(fields | {"size": 2**31 - 1}),
@@ -428,14 +578,23 @@ def test_damaged_files_are_refused(tmp_path):
         model_file.save(path, arrays, metadata | change)
         with pytest.raises(KeslerError):
             load(path)
-    for name, value in (
-        ("replay.codes", arrays["replay.codes"] + 100),
-        ("replay.rows", arrays["replay.rows"] + np.inf),
-        ("replay.weights", -arrays["replay.weights"]),
-        ("replay.offered", arrays["replay.offered"] - 1000),
-    ):
-        model_file.save(path, arrays | {name: value}, metadata)
-        with pytest.raises(KeslerError, match=name):
+    odd = {
+        "replay.codes": arrays["replay.codes"] + 100,
+        "replay.weights": -arrays["replay.weights"],
+        "replay.offered": arrays["replay.offered"] - 1000,
+    }
+    if name == "expanded":
+        odd["replay.rows"] = arrays["replay.rows"] + np.inf
+    else:
+        odd["replay.values"] = arrays["replay.values"] + np.inf
+        odd["replay.features"] = arrays["replay.features"] + 100
+        odd["replay.starts"] = arrays["replay.starts"][::-1].copy()
+    for array, value in odd.items():
+        model_file.save(path, arrays | {array: value}, metadata)
+        with pytest.raises(KeslerError, match=array):
+            load(path)
+        model_file.save(path, {n: a for n, a in arrays.items() if n != array}, metadata)
+        with pytest.raises(KeslerError, match="replay"):
             load(path)
 
 

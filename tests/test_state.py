@@ -31,6 +31,7 @@ from kesler.state.fields import (
 from kesler.state.records import (
     EnsembleRecord,
     LearnerRecord,
+    SavedLists,
     SparseWeights,
     SupportVectors,
     TableWeights,
@@ -227,6 +228,7 @@ def damages(name: str, array: Any) -> dict[str, Any]:
 def field_named(key: str) -> Any:
     """Return the field of an array of a file, None if it is of no table."""
     fields = {**fields_of(LearnerRecord), **fields_of(SupportVectors), **fields_of(EnsembleRecord)}
+    fields |= {f"replay.{own}": field for own, field in fields_of(SavedLists).items()}
     return fields.get(re.sub(r"^(\d+\.)?(supports\.|ensemble\.)?", "", key))
 
 

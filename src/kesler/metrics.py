@@ -425,12 +425,15 @@ def calibration_error(
     return float(np.abs(gaps).sum() / p.size)
 
 
-def kendall_tau(scores: Floats, levels: npt.NDArray[np.int32]) -> float:
+def kendall_tau(
+    scores: Floats, levels: npt.NDArray[np.int32], weights: npt.NDArray[np.float64] | None = None
+) -> float:
     r"""Return the mean over rows of Kendall's tau, over the pairs that the levels compare.
 
     .. math:: \tau = \frac{\#\text{pairs in order} - \#\text{pairs out of order}}{\#\text{pairs}}
 
-    Levels below 0 and pairs of equal levels are not compared; a lower level is better.
+    Levels below 0 and pairs of equal levels are not compared; a lower level is better. Rows without
+    a pair are left out. `weights` are those of rows in the mean, None for 1.
 
     Examples
     --------
@@ -445,8 +448,11 @@ def kendall_tau(scores: Floats, levels: npt.NDArray[np.int32]) -> float:
     wanted[(levels[:, r] < 0) | (levels[:, s] < 0)] = 0
     agreement = (wanted * np.sign(ranks[:, r] - ranks[:, s])).sum(axis=1)
     n_pairs = (wanted != 0).sum(axis=1)
-    some = n_pairs > 0
-    return mean_or_nan(agreement[some] / n_pairs[some])
+    some = n_pairs > 0 if weights is None else (n_pairs > 0) & (weights > 0)
+    taus = agreement[some] / n_pairs[some]
+    if weights is None or not len(taus):
+        return mean_or_nan(taus)
+    return float(np.average(taus, weights=weights[some]))
 
 
 def with_unknown_last(scores: Floats) -> Floats:

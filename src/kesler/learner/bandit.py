@@ -137,8 +137,7 @@ class BanditLearner(Learner):
 
     def _drawing(self, row: Rows | Event) -> tuple[tuple[Any, ...], npt.NDArray[np.float64]]:
         """Return the arguments of a draw, and an array for the probabilities."""
-        if self.expansion is not None and not self.n_inputs:
-            self._admitted_with(row, ())  # the first row determines the number of inputs
+        self.begin_with(row)
         scores = np.empty((1, self.n_known), dtype=np.float32)
         winner = int(self._predict(row, scores)[0])
         how = self._settings
@@ -151,6 +150,11 @@ class BanditLearner(Learner):
             scores[0],
             winner,
         ), np.empty(self.n_known)
+
+    def begin_with(self, rows: Rows | Event) -> None:
+        """Let rows that are scored determine the number of inputs, if none has yet."""
+        if self.expansion is not None and not self.n_inputs:
+            self._admitted_with(rows, ())
 
     def n_pending(self, code: int) -> int:
         """Return how often a class was shown whose feedback has not come."""

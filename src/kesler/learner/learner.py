@@ -213,18 +213,21 @@ on_new_class, preprocessing, half_life, replay, decision : as in
     def _admitted(self, rows: Rows | Event) -> Rows | RowBuffer:
         """Return rows as far as they can be prepared without learning from them.
 
-        Rows to be expanded are returned as they are, since their expansion learns statistics, and
-        so are rows to be kept for replay.
+        Rows to be expanded are returned as they are, since their expansion learns statistics.
         """
-        if self.expansion is None and self.replay is None:
-            return self._prepare(rows)
-        given = rows.rows if isinstance(rows, Event) else rows
-        if self.replay is not None:
-            self._require_whole(given)
+        given = rows.rows if isinstance(rows, Event) and self._copies_events else rows
+        if self.expansion is None:
+            return self._prepare(given)
+        assert isinstance(given, Rows)
         self._require_ratings(given)
         self._require_dense(given)
         self._provide_inputs(given.n_features)
         return given
+
+    @property
+    def _copies_events(self) -> bool:
+        """Whether the row of an event is kept, or expanded."""
+        return self.expansion is not None or self.replay is not None
 
     def _admitted_with(self, rows: Rows | Event, labels: Sequence[Label]) -> Rows | RowBuffer:
         """Return admitted rows, with the capacity for them and for these labels."""
@@ -237,8 +240,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
 
     def n_features_of(self, rows: Rows | RowBuffer) -> int:
         """Return the number of features of admitted rows in trials."""
-        as_given = self.expansion is not None or self.replay is not None
-        return self.width_of(rows.n_features) if as_given else rows.n_features
+        return rows.n_features if self.expansion is None else self.width_of(rows.n_features)
 
     def _ready(
         self,
@@ -251,8 +253,6 @@ on_new_class, preprocessing, half_life, replay, decision : as in
             return rows
         if self.replay is not None and self._replays:
             return self._among_earlier(rows, labels, weights)
-        if self.expansion is None:
-            return rows if self.replay is None else self._prepare(rows)
         return self._expanded_if_asked(rows, weights, self._telling(labels))
 
     def _among_earlier(
@@ -260,15 +260,13 @@ on_new_class, preprocessing, half_life, replay, decision : as in
     ) -> Interleaved:
         """Return rows as trials learn them, each with those that are learnt again after it."""
         order, _ = self._arranged(len(rows))
-        table = rows.values.reshape(len(rows), self.n_inputs)
-        mixed, all_weights = self._interleaved(order, table, weights)
-        prepared = self._prepare(mixed) if self.expansion is None else mixed
+        mixed, all_weights = self._interleaved(order, rows, weights)
         codes = NO_CODES
         if self.is_informed:
             codes = order.of(self.stored["replay.codes"], self._telling(labels))
-        expanded = self._expanded_if_asked(prepared, all_weights, codes, order.again)
+        expanded = self._expanded_if_asked(mixed, all_weights, codes, order.again)
         assert isinstance(expanded, Rows)
-        return Interleaved(expanded, table, order, all_weights)
+        return Interleaved(expanded, rows, order, all_weights)
 
     def _expanded_if_asked(
         self,
@@ -407,7 +405,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         -------
         The predicted class number, or None if nothing was learnt because these steps are required.
         """
-        if self.expansion is not None or self.replay is not None:
+        if self._copies_events:
             return None
         if self.comparing is not None or self.ranks is not None:
             return None

@@ -91,8 +91,10 @@ def why_unlimited(learner: Any) -> str | None:
         return "with this link or algorithm a weight depends on all others"
     if learner.preconditioner.is_full:
         return "this preconditioner keeps a matrix of all features"
-    if learner.expansion is not None or learner.replay is not None:
-        return "this preprocessing or replay takes rows that list every feature"
+    if learner.expansion is not None:
+        return "this preprocessing takes rows that list every feature"
+    if learner.replay is not None:
+        return "the rows that replay keeps hold features that would be dropped"
     return None
 
 

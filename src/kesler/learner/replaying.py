@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.data.rows import Rows
-from kesler.errors import KeslerError
 from kesler.preprocessing.replay import Replay
-from kesler.state.fields import Arrays
+from kesler.state.fields import (
+    Arrays,
+    checked,
+    damaged,
+    fields_of,
+    require_lists,
+    valid_array,
+)
+from kesler.state.records import LearnerRecord, SavedLists
 
 PREFIX = "replay."
+STARTS, TABLE = PREFIX + "starts", PREFIX + "rows"
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 Doubles = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +73,93 @@ class Interleaved:
     Parameters
     ----------
     rows : all of them, as trials learn them.
-    table : the new rows as they were given, of shape (n_new, n_inputs).
+    new : the new rows as the reservoir keeps them.
     order : the order of `rows`.
     weights : the sample weights of `rows`.
     """
 
     rows: Rows
-    table: npt.NDArray[np.float32]
+    new: Rows
     order: Order
     weights: Doubles
 
 
+class KeptLists:
+    """The rows of a reservoir, each with its features and values, which may differ in number.
+
+    They are those of learners without an expansion, as trials learn them.
+    """
+
+    def __init__(self) -> None:
+        self._lists: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]] = []
+
+    def put(self, slots: Numbers, rows: Rows, numbers: Numbers) -> None:
+        """Put rows of these numbers into slots, in ascending order without a gap after the last."""
+        bounds = rows.indptr.tolist()
+        for slot, i in zip(slots.tolist(), numbers.tolist(), strict=True):
+            part = slice(bounds[i], bounds[i + 1])
+            self._lists[slot : slot + 1] = [(rows.indices[part].copy(), rows.values[part].copy())]
+
+    def among(self, order: Order, new: Rows) -> Rows:
+        """Return new rows and rows that are kept, in this order."""
+        is_new = order.sources >= 0
+        slots, places = np.unique(-1 - order.sources[~is_new], return_inverse=True)
+        numbers = order.sources + len(slots)
+        numbers[~is_new] = places
+        kept = replace(self._rows(slots), n_features=new.n_features, dense=new.dense)
+        return Rows.concatenate([kept, new]).take(numbers)
+
+    def _rows(self, slots: Numbers) -> Rows:
+        lists = [self._lists[slot] for slot in slots.tolist()]
+        if not lists:
+            return Rows.empty(0)
+        indices, values = map(np.concatenate, zip(*lists, strict=True))
+        indptr = np.cumsum([0, *(len(each) for each, _ in lists)], dtype=np.int64)
+        return Rows(indptr, indices, values, 0, dense=False)
+
+    # ---- files ------------------------------------------------------------------------------
+
+    def arrays(self) -> Arrays:
+        """Return the arrays of :class:`kesler.state.records.SavedLists`, which a file stores."""
+        rows = self._rows(np.arange(len(self._lists)))
+        return {
+            STARTS: rows.indptr,
+            PREFIX + "features": rows.indices,
+            PREFIX + "values": rows.values,
+        }
+
+    def restore(self, arrays: Arrays, n_rows: int, n_features: int) -> None:
+        """Restore what `arrays` returned.
+
+        Raises
+        ------
+        KeslerError
+            If an array is missing, or they are not rows of this number and of these features.
+        """
+        n_entries = np.size(arrays.get(PREFIX + "values", ()))
+        lengths = {"start": n_rows + 1, "kept entry": n_entries, "feature": n_features}
+        found = checked(fields_of(SavedLists), self, lengths, arrays, PREFIX)
+        require_lists(STARTS, found["starts"], n_entries)
+        starts, features, values = (found[name] for name in SavedLists._fields)
+        rows = Rows(starts, features, values, n_features, dense=False)
+        self.put(np.arange(n_rows), rows, np.arange(n_rows))
+
+
 class ReplayingRows:
-    """The part of a learner's state that replay reads and writes: the reservoir."""
+    """The part of a learner's state that replay reads and writes: the reservoir.
+
+    Attributes
+    ----------
+    kept_lists : the rows of the reservoir; None where their inputs are in a table, of `stored`.
+    """
 
     replay: Replay | None
     half_life: float | None
     n_inputs: int
+    n_features: int
     stored: Arrays
+    kept_lists: KeptLists | None = None
+    _prepare: Any
 
     @property
     def _replays(self) -> bool:
@@ -111,13 +189,24 @@ class ReplayingRows:
         n = arrange(n_new, n_before, *settings, places, sources, again)
         return Order(sources[:n], again[:n]), places
 
+    @property
+    def keeps_table(self) -> bool:
+        """Whether the reservoir is a table of the inputs of an expansion."""
+        return self.replay is not None and self.kept_lists is None
+
     def _interleaved(
-        self, order: Order, table: npt.NDArray[np.float32], weights: Doubles | None
+        self, order: Order, new: Rows, weights: Doubles | None
     ) -> tuple[Rows, Doubles]:
-        """Return the given rows and weights of all trials."""
-        rows = Rows.from_dense(order.of(self.stored["replay.rows"], table))
-        new = np.ones(len(table)) if weights is None else weights
-        return rows, order.of(self.stored["replay.weights"], new)
+        """Return the rows and weights of all trials, as the reservoir keeps them."""
+        if self.kept_lists is not None:
+            rows = self.kept_lists.among(order, new)
+        else:
+            rows = Rows.from_dense(order.of(self.stored["replay.rows"], self._table_of(new)))
+        own = np.ones(len(new)) if weights is None else weights
+        return rows, order.of(self.stored["replay.weights"], own)
+
+    def _table_of(self, rows: Rows) -> npt.NDArray[np.float32]:
+        return rows.values.reshape(len(rows), self.n_inputs)
 
     def _keep(self, rows: Interleaved, codes: npt.NDArray[np.int32], n_learnt: int) -> None:
         """Offer to the reservoir the first rows of those that were to be learnt."""
@@ -125,16 +214,26 @@ class ReplayingRows:
         _, places = self._arranged(n_learnt)
         slots = np.flatnonzero(places >= 0)
         chosen = places[slots]
-        self.stored["replay.rows"][slots] = rows.table[chosen]
+        if self.kept_lists is not None:
+            self.kept_lists.put(slots, rows.new, chosen)
+        else:
+            self.stored["replay.rows"][slots] = self._table_of(rows.new)[chosen]
         self.stored["replay.codes"][slots] = codes[chosen]
         self.stored["replay.weights"][slots] = rows.weights[~rows.order.again][chosen]
         offered = self.stored["replay.offered"]
         offered["n_rows"] = min(self.replay.end, int(offered["n_rows"][0]) + n_learnt)
 
-    def _require_whole(self, rows: Rows) -> None:
-        """Raise unless rows list every feature, as the reservoir keeps them."""
-        if not rows.dense:
-            raise KeslerError(
-                f"{self.replay!r} keeps rows that list every feature, but these are sparse: give "
-                "dense rows, or replay=0"
-            )
+    def _restore_lists(self, arrays: Arrays, n_inputs: int) -> None:
+        """Restore the rows of the reservoir if these are lists; earlier files have a table."""
+        if self.kept_lists is None:
+            return
+        if TABLE not in arrays:
+            if n_inputs:
+                raise damaged(f"{TABLE} is missing, a table of {n_inputs} features")
+            self.kept_lists.restore(arrays, self._n_kept, self.n_features)
+            return
+        field, shape = fields_of(LearnerRecord)[TABLE], (self._n_kept, n_inputs)
+        rows = self._prepare(Rows.from_dense(valid_array(TABLE, arrays, field, shape, {})))
+        if rows.n_features != self.n_features:
+            raise damaged(f"{TABLE} has {n_inputs} features, not those of its weights")
+        self.kept_lists.put(np.arange(len(rows)), rows, np.arange(len(rows)))

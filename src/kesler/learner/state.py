@@ -24,7 +24,7 @@ from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.expanding import OF_RELEVANCE, PREFIX, ExpandingRows
 from kesler.learner.known_classes import KnownClasses
 from kesler.learner.locks import learner_lock
-from kesler.learner.replaying import ReplayingRows
+from kesler.learner.replaying import KeptLists, ReplayingRows
 from kesler.learner.requirements import STATISTICS, Requirements, layers_of, smoothing_of
 from kesler.learner.targets import Decision, Kind
 from kesler.learner.weights import (
@@ -150,6 +150,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         ]
         self._smoothing = smoothing_of(self._maps)
         self._require_linear_beginning()
+        if self.replay is not None and self.expansion is None:
+            self.kept_lists = KeptLists()
         self.lock = learner_lock(self)
         self.stays_dense = False  # whether weights are never stored in sparse rows
         self.sparse: SparseWeights | None = None
@@ -415,6 +417,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
 
     def _lengths(self, n_classes: int, n_features: int, width: int) -> dict[str, int]:
         """Return the length of each axis for this many classes, features and columns."""
+        n_given = self.n_inputs if self.keeps_table else n_features
         return {
             **{"class": n_classes, "feature": n_features, "row": n_features, "hypothesis": width},
             "better": n_classes if self.margin_costs else 1,
@@ -424,7 +427,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
             "pooled": self.n_pooled,
             "part": len(self.parts),
             "number": self.preprocessing.n_statistics if self.preprocessing else 0,
-            "slot": self.replay.size if self.replay and self.n_inputs else 0,
+            "slot": self.replay.size if self.replay and n_given else 0,
             **self._expansion_lengths(n_features),
         }
 
@@ -643,10 +646,16 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
             return {name: np.array(array, order="C") for name, array in found.items()}
 
     def _other_arrays(self) -> Arrays:
-        """Return the arrays of hypotheses that are not in the table of weights."""
+        """Return the arrays of rows that are kept, and of hypotheses not in the table of weights.
+
+        No learner whose rows have candidates keeps rows.
+        """
         if self.comparing is not None:
             return self.comparing.arrays(self.n_features)
-        return {} if self.sparse is None else self.sparse.arrays(self.n_features, self._width(0))
+        kept = {} if self.kept_lists is None else self.kept_lists.arrays()
+        if self.sparse is None:
+            return kept
+        return kept | self.sparse.arrays(self.n_features, self._width(0))
 
     def restore(
         self,
@@ -674,7 +683,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
             if self.candidates is None:
                 raise damaged("entries are those of candidates, which its settings do not have")
             self.compare_candidates()
-        if self.expansion is not None or self.replay is not None:
+        if self.expansion is not None:
             self._provide_inputs(n_inputs)
             if n_features and self.width_of(n_inputs) != n_features:
                 raise damaged(f"rows of {n_inputs} features do not have {n_features} when expanded")
@@ -684,6 +693,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         self._put_record("replay.offered", arrays)
         self._put(self._checked(arrays))
         self._restore_others(arrays)
+        self._restore_lists(arrays, n_inputs)
         self._list_features()
         self._place_ranks()
         self._bind()

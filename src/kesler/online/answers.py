@@ -25,6 +25,13 @@ Scores = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.int32]
 
 
+NO_PATH = dict.fromkeys(
+    ("predict_path", "predict_path_one"),
+    "several labels of a row are not one path: use a classifier of single classes",
+)
+"""Why estimators of several labels have none of the methods that return a path."""
+
+
 class ClassAnswer:
     """Each row has one class.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
@@ -32,10 +33,11 @@ from kesler.maps.feature_map import FeatureMap
 from kesler.online import contract
 from kesler.online.answers import ClassAnswer, Encoding
 from kesler.online.classifier import OnlineClassifier
-from kesler.online.contract import exclusive, exclusive_trials
+from kesler.online.contract import Method, exclusive, exclusive_trials
 from kesler.online.defaults import of_bandit_rule, of_feedback, resolve
 from kesler.online.making import Maker, Settings
 from kesler.online.named_rule import beside
+from kesler.online.uncertain import confident_one
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.settings.table import AUTO
@@ -156,6 +158,16 @@ def _exploration(given: Settings, rule: UpdateRule, *, dense: bool) -> Explorati
     return InverseGap() if of_words else Greedy()
 
 
+def _from_the_start(method: Method, *, one: bool = False) -> Method:
+    """Return a method of rows, or of one, that answers before the first row that is learnt."""
+
+    @wraps(method)
+    def answering(self: BanditClassifier, rows: Any, *arguments: Any, **named: Any) -> Any:
+        return method(_begun(self, rows, one=one), rows, *arguments, **named)
+
+    return cast(Method, answering)
+
+
 class BanditClassifier(OnlineClassifier):
     r"""A multiclass classifier that is told only whether the class that it shows is right.
 
@@ -220,7 +232,8 @@ C, eta, delta, r, columns, on_mismatch
     depends on P, it is the probability that the model, as it is when the answer comes, gives to
     the class; it is the one of the draw unless rows have been learnt in between. For late answers
     `explore_one` returns the probability, which `learn_feedback_one` takes. `predict` and the
-    other methods for several rows never explore.
+    other methods for several rows never explore. They answer before the first row as well, where
+    all classes have the same score.
 
     Methods that take targets (`fit`, `partial_fit`, `learn_one`, `learn_predict_one`,
     :func:`~kesler.progressive_validate`) simulate feedback: the class to show is drawn, of the
@@ -283,6 +296,23 @@ C, eta, delta, r, columns, on_mismatch
     ) -> None:
         contract.keep_settings(self, locals())
 
+    # ---- answers ----------------------------------------------------------------------------
+
+    predict = _from_the_start(OnlineClassifier.predict)
+    decision_function = _from_the_start(OnlineClassifier.decision_function)
+    predict_proba = _from_the_start(OnlineClassifier.predict_proba)
+    predict_proba_one = _from_the_start(OnlineClassifier.predict_proba_one, one=True)
+    predict_top = _from_the_start(OnlineClassifier.predict_top)
+    predict_top_one = _from_the_start(OnlineClassifier.predict_top_one, one=True)
+    predict_path = _from_the_start(OnlineClassifier.predict_path)
+    predict_path_one = _from_the_start(OnlineClassifier.predict_path_one, one=True)
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The classes that may be shown, sorted: the columns of predictions."""
+        has_begun = self._learner is not None or not self.n_known_
+        return super().classes_ if has_begun else self._known_classes().in_order
+
     # ---- feedback ---------------------------------------------------------------------------
 
     def predict_one(self, x: Any, min_confidence: float | None = None) -> Any:
@@ -294,10 +324,7 @@ C, eta, delta, r, columns, on_mismatch
         min_confidence : None; as confidence is not estimated from feedback.
         """
         if min_confidence is not None:
-            raise KeslerError(
-                "min_confidence needs estimates of uncertainty, which BanditClassifier has not: "
-                "leave it out, or use predict_proba"
-            )
+            return confident_one(_begun(self, x, one=True), x, min_confidence)
         return self.explore_one(x).label
 
     @exclusive
@@ -430,6 +457,18 @@ C, eta, delta, r, columns, on_mismatch
         assert isinstance(learner, BanditLearner)
         learner.introduce([*_labels(self.classes), *self._declared])
         return learner
+
+
+def _begun(model: BanditClassifier, rows: Any, *, one: bool) -> BanditClassifier:
+    """Return the model; before its first row, a copy that has a learner for such rows."""
+    if model._learner is not None or not model.n_known_:
+        return model
+    begun = contract.unfitted(model)
+    begun._declared = model._declared
+    reader = begun._input
+    first = reader.row(begun, rows, learn=False) if one else next(reader.rows_to_score(begun, rows))
+    cast(BanditLearner, begun._prepared(dense=first.dense)).begin_with(first)
+    return begun
 
 
 def _exploring(model: BanditClassifier, x: Any) -> BanditLearner:

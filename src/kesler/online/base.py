@@ -32,6 +32,7 @@ from kesler.online.training import Block, Trials
 from kesler.online.uncertain import (
     assessed,
     assessed_one,
+    confident_one,
     estimating,
     request,
     require_single,
@@ -67,10 +68,12 @@ class OnlineLearner:
     ----------
     answer : how targets are encoded and predictions decoded.
     explores : whether it is told only whether the class that it shows is right.
+    _absent : why it has none of the methods that other estimators have, by their names.
     """
 
     answer: ClassVar[ClassAnswer]
     explores: ClassVar[bool] = False
+    _absent: ClassVar[Mapping[str, str]] = {}
     _maker: ClassVar[Maker]
 
     # Settings that are read of every estimator, also of those that do not offer them.
@@ -300,8 +303,16 @@ or sparse row
             training.first_trial(self, x, y, weights, keep_scores=False)
         return self
 
-    def predict_one(self, x: Any) -> Any:
-        """Return the prediction for one row, given as in `learn_one`."""
+    def predict_one(self, x: Any, min_confidence: float | None = None) -> Any:
+        """Return the prediction for one row, given as in `learn_one`.
+
+        Parameters
+        ----------
+        x : the row.
+        min_confidence : as in `predict`; None is returned if the confidence is lower.
+        """
+        if min_confidence is not None:
+            return confident_one(self, x, min_confidence)
         learner = self._fitted()
         with learner.lock:
             row, known = self._row(x, learner), learner.classes

@@ -24,7 +24,7 @@ from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials, tags_of_classifier
 from kesler.online.linear_weights import weights_and_intercepts
 from kesler.online.making import Maker
-from kesler.online.uncertain import answered, assessed, assessed_one, assessed_rows
+from kesler.online.uncertain import assessed_one, assessed_rows, confident
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.preprocessing.replay import Replay
@@ -141,9 +141,10 @@ default "auto"
         of 1,000 rows that is part of the model; for another size or seed,
         :class:`~kesler.preprocessing.Replay`. Larger values learn more from few rows, and each
         costs as much as a row. Rows learnt again are not counted, and are not added to statistics
-        of rows; the step sizes of preconditioners count them. For dense rows, without kernel and
-        sub-experts. In an :class:`~kesler.Ensemble`, each learner has its own; with the default
-        settings, all learners replay but ridge regression, whose matrix holds every row for good.
+        of rows; the step sizes of preconditioners count them. Without kernel, sub-experts,
+        `candidates` and `memory_limit`. In an :class:`~kesler.Ensemble`, each learner has its own;
+        with the default settings, all learners replay but ridge regression, whose matrix holds
+        every row for good.
     candidates : "auto", int of 2 or more, Candidates or None, default "auto"
         The number of classes that each row is compared with where there are more: those whose rows
         had its features, see :class:`~kesler.candidates.Candidates`. Larger values find the right
@@ -387,11 +388,7 @@ default "auto"
         Array of shape (n_rows,) of labels; of objects with `min_confidence`.
         """
         if min_confidence is not None:
-            pairs = [(said.predictions, said.confidence) for said in assessed(self, X)]
-            found, confidence = map(np.concatenate, zip(*pairs, strict=True))
-            return answered(
-                self._fitted().classes.by_code[found].tolist(), confidence, min_confidence
-            )
+            return confident(self, X, min_confidence)
         learner = self._fitted()
         codes = [learner.predict(rows) for rows in self._rows_to_score(X)]
         labels: npt.NDArray[Any] = learner.classes.by_code[np.concatenate(codes)]
@@ -558,21 +555,6 @@ default "auto"
         return found[:, columns.order]
 
     # ---- events -----------------------------------------------------------------------------
-
-    def predict_one(self, x: Any, min_confidence: float | None = None) -> Any:
-        """Return the prediction for one row, given as in `learn_one`.
-
-        Parameters
-        ----------
-        x : the row.
-        min_confidence : as in `predict`; None is returned if the confidence is lower.
-        """
-        if min_confidence is None:
-            return super().predict_one(x)
-        with self._fitted().lock:
-            said = assessed_one(self, x)
-            label = self._fitted().classes.labels[said.predictions[0]]
-            return answered([label], said.confidence, min_confidence)[0]
 
     def predict_proba_one(self, x: Any, new: bool = False) -> dict[Any, float]:
         """Return the probability of each label for one row, as in `learn_one`.

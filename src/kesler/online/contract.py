@@ -179,6 +179,9 @@ def inherited(self: Any, name: str) -> Any:
         if name in added:
             bind = getattr(added[name], "__get__", None)
             return added[name] if bind is None else bind(self, inheriting)
+    reason = getattr(self.__class__, "_absent", {}).get(name)
+    if reason is not None:
+        raise AttributeError(f"{self.__class__.__name__} has no {name}, since {reason}")
     return object.__getattribute__(self, name)  # raises an AttributeError
 
 

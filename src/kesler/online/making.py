@@ -498,11 +498,11 @@ def _for_member(member: Settings, given: Mapping[str, Any]) -> Settings:
     has_kernel = member.get("kernel") is not None
     kinds = ("each",) if has_kernel or _has_matrix(member) else ("each", "gradients")
     inherits = given.get("on_new_class") == "inherit"
-    unfit = {"replay": not _lists_all(member), "on_new_class": has_kernel and inherits}
+    unfit = {"on_new_class"} if has_kernel and inherits else set()
     return {
         name: each
         for name, each in given.items()
-        if SETTINGS[name].members in kinds and not unfit.get(name)
+        if SETTINGS[name].members in kinds and name not in unfit
     }
 
 

@@ -20,11 +20,12 @@ from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
 from kesler.online import contract
-from kesler.online.answers import ClassAnswer, LabelsAnswer, Scores
+from kesler.online.answers import NO_PATH, ClassAnswer, LabelsAnswer, Scores
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials, exclusive, tags_of_classifier
 from kesler.online.label_sets import is_table, require_contrast, targets_of_sets
 from kesler.online.making import Maker
+from kesler.online.uncertain import confident, require_no_new
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.updates.rule import UpdateRule
@@ -190,6 +191,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
     """
 
     answer: ClassVar[ClassAnswer] = SetAnswer()
+    _absent: ClassVar[Mapping[str, str]] = NO_PATH
     _maker: ClassVar[Maker] = Maker(answer)
 
     def __init__(
@@ -239,7 +241,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
         require_contrast(self.answer.encoded(y, None, self._known_classes()))
         return self
 
-    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+    def predict(self, X: Any, min_confidence: float | None = None) -> npt.NDArray[Any]:
         """Return the indicator matrix of the labels predicted to be relevant to each row.
 
         These need not be the labels of a probability above 1/2: see the parameter `decision`.
@@ -247,11 +249,21 @@ class OnlineMultilabelClassifier(OnlineLearner):
         Parameters
         ----------
         X : rows as in `fit`; features not seen before have the initial weights.
+        min_confidence : None
+            A set of labels has no confidence of its own: `predict_proba` has that of each label,
+            and `predict_set` those that are surely relevant.
 
         Returns
         -------
         Array of shape (n_rows, n_labels) of 0 and 1, in the order of `classes_`.
+
+        Raises
+        ------
+        KeslerError
+            If `min_confidence` is given.
         """
+        if min_confidence is not None:
+            return confident(self, X, min_confidence)
         return (self.decision_function(X) > 0).astype(np.int64)
 
     @between_trials
@@ -289,7 +301,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
         return above_threshold(self._scores(X), self._known_classes().order)
 
     @between_trials
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any, new: bool = False) -> npt.NDArray[np.float64]:
         """Return the probability that each label is relevant, in the order of `classes_`.
 
         The probabilities are sigmoids of the scores above the threshold, at a temperature and with
@@ -299,19 +311,28 @@ class OnlineMultilabelClassifier(OnlineLearner):
         Parameters
         ----------
         X : rows as in `predict`.
+        new : False
+            Labels that have not been seen have no probability.
 
         Returns
         -------
         Array of shape (n_rows, n_labels).
+
+        Raises
+        ------
+        KeslerError
+            If `new` is true.
         """
+        require_no_new(self, new)
         learner = self._fitted()
         rows_to_score = self._few_rows_to_score(X)
         found = np.concatenate([learner.probabilities(rows) for rows in rows_to_score])
         probabilities: npt.NDArray[np.float64] = found[:, learner.classes.order]
         return probabilities
 
-    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+    def predict_proba_one(self, x: Any, new: bool = False) -> dict[Any, float]:
         """Return the probability that each label is relevant to one row, as in `learn_one`."""
+        require_no_new(self, new)
         learner = self._fitted()
         with learner.lock:
             found = learner.probabilities(self._row(x, learner))[0].tolist()

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.inputs import row_weights
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable, OnNewClass
@@ -16,14 +17,21 @@ from kesler.learner.targets import Kind, Targets
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
 from kesler.online import contract
-from kesler.online.answers import ClassAnswer, LabelsAnswer, Scores
+from kesler.online.answers import NO_PATH, ClassAnswer, LabelsAnswer, Scores
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials
 from kesler.online.label_sets import is_table, ranks_by_score, targets_of_rankings
 from kesler.online.making import Maker
+from kesler.online.uncertain import confident
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.updates.rule import UpdateRule
+
+NO_PROBABILITY = dict.fromkeys(
+    ("predict_proba", "predict_proba_one"),
+    "rankings have no probability: use decision_function for the scores of labels, or a classifier",
+)
+"""Why rankers have none of the methods that return probabilities."""
 
 
 class RankingAnswer(LabelsAnswer):
@@ -141,6 +149,7 @@ class OnlineLabelRanker(OnlineLearner):
     """
 
     answer: ClassVar[ClassAnswer] = RankingAnswer()
+    _absent: ClassVar[Mapping[str, str]] = NO_PATH | NO_PROBABILITY
     _maker: ClassVar[Maker] = Maker(answer)
 
     def __init__(
@@ -171,17 +180,26 @@ class OnlineLabelRanker(OnlineLearner):
         contract.keep_settings(self, locals())
 
     @between_trials
-    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+    def predict(self, X: Any, min_confidence: float | None = None) -> npt.NDArray[Any]:
         """Return the rank of each label, 1 for the best; ties go to the label seen first.
 
         Parameters
         ----------
         X : rows as in `fit`; features not seen before have the initial weights.
+        min_confidence : None
+            A ranking has no confidence.
 
         Returns
         -------
         Array of shape (n_rows, n_labels), in the order of `classes_`.
+
+        Raises
+        ------
+        KeslerError
+            If `min_confidence` is given.
         """
+        if min_confidence is not None:
+            return confident(self, X, min_confidence)
         ranks: npt.NDArray[np.int64] = ranks_by_score(self._scores(X))
         return ranks[:, self._known_classes().order]
 
@@ -195,7 +213,7 @@ class OnlineLabelRanker(OnlineLearner):
         """
         return self._scores(X)[:, self._known_classes().order]
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean of Kendall's tau between `y` and the predicted rankings.
 
         Parameters
@@ -203,11 +221,14 @@ class OnlineLabelRanker(OnlineLearner):
         X : rows as in `fit`.
         y : rankings as in `fit`; a matrix has one column for each of `classes_`, in their order,
             or names its columns.
+        sample_weight : array of shape (n_rows,) or None, default None
+            Weight of each row in the mean.
         """
         from kesler.metrics import kendall_tau
 
         classes = self.classes_ if is_table(y) and not hasattr(y, "columns") else None
-        return kendall_tau(self.decision_function(X), self.target_levels(y, classes))
+        scores, levels = self.decision_function(X), self.target_levels(y, classes)
+        return kendall_tau(scores, levels, row_weights(sample_weight, len(scores)))
 
     def _in_order(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return the scores of trials in the order of `classes_`."""

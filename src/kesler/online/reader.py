@@ -467,7 +467,11 @@ class ColumnReader:
     @property
     def known(self) -> TableState:
         """What is known of the table, once there is one."""
-        assert self.state is not None
+        if self.state is None:
+            raise KeslerError(
+                "the kinds of the columns of a table are known from the first row that is learnt, "
+                "and there is none: learn a row first, with learn_one or partial_fit"
+            )
         return self.state
 
     @property

@@ -115,7 +115,32 @@ def require_single(model: Estimator) -> Estimator:
     return model
 
 
-def answered(
+def confident(model: Model, X: Any, least: Any) -> npt.NDArray[Any]:
+    """Return the prediction of each row, None where its confidence is below the least."""
+    pairs = [(said.predictions, said.confidence) for said in assessed(require_single(model), X)]
+    found, confidence = map(np.concatenate, zip(*pairs, strict=True))
+    return _answered(model._fitted().classes.by_code[found].tolist(), confidence, least)
+
+
+def confident_one(model: Model, x: Any, least: Any) -> Any:
+    """Return the prediction of one row, None if its confidence is below the least."""
+    learner = estimating(require_single(model))
+    with learner.lock:
+        said = assessed_one(model, x)
+        label = learner.classes.labels[said.predictions[0]]
+        return _answered([label], said.confidence, least)[0]
+
+
+def require_no_new(model: Model, new: bool) -> None:
+    """Raise if the probability of a new class is asked for, of an estimator of label sets."""
+    if new:
+        raise KeslerError(
+            f"{type(model).__name__} estimates the probability of each label that it has seen, not "
+            "that of labels to come: leave new=True out, or use a classifier of single classes"
+        )
+
+
+def _answered(
     predicted: list[Label], confidence: npt.NDArray[np.float64], least: Any
 ) -> npt.NDArray[Any]:
     """Return predictions as an array of objects, None where confidence is below the least."""

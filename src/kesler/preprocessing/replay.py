@@ -51,9 +51,11 @@ class Replay:
     -----
     With a half-life, a new row is kept with a probability of at least
     :math:`|R| (1 - 2^{-1 / \text{half\_life}})`, so that recent rows are more likely to be in the
-    reservoir (Aggarwal 2006). Costs `n_rows` trials per row, and 4 bytes for each row of the
-    reservoir and feature. Learning row by row, the order of trials costs about 0.15 ms more per
-    row, which batches share.
+    reservoir (Aggarwal 2006). Costs `n_rows` trials per row. A row in the reservoir takes 4 bytes
+    for each input of an expansion, else 8 for each feature that it lists and about 400 besides, so
+    that texts and sparse rows are kept in proportion to their lengths; features of value 0 take
+    none unless something reads them. Learning row by row, the order of trials costs about 0.15 ms
+    more per row, which batches share.
 
     References
     ----------

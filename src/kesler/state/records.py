@@ -548,14 +548,25 @@ class Relevance(NamedTuple):
 class Replay(NamedTuple):
     """Replay: a reservoir of earlier rows, of which some are learnt again after each new row.
 
-    rows : inputs, as rows are given; codes, weights : their classes and sample weights; offered :
-    the number of rows so far, which determines the random numbers.
+    rows : inputs, as rows are given, where they are expanded; codes, weights : their classes and
+    sample weights; offered : the number of rows so far, which determines the random numbers.
     """
 
-    rows: Annotated[Any, Field(f4, ("slot", "input"), when="replay", allows_nan=True)]
+    rows: Annotated[Any, Field(f4, ("slot", "input"), when="keeps_table", allows_nan=True)]
     codes: Annotated[Any, Field(i4, ("slot",), when="replay", index_into="class")]
     weights: Annotated[Any, Field(f8, ("slot",), when="replay", at_least=0.0)]
     offered: Annotated[Any, Field(OFFERED, when="replay", at_least=0, at_most=MOST_ROWS)]
+
+
+class SavedLists(NamedTuple):
+    """Rows of a reservoir in a model file, where rows are not expanded.
+
+    starts : where the entries of each row begin; features, values : of each entry.
+    """
+
+    starts: Annotated[Any, Field(i8, ("start",), at_least=0, at_most="kept entry")]
+    features: Annotated[Any, Field(i4, ("kept entry",), index_into="feature")]
+    values: Annotated[Any, Field(f4, ("kept entry",), allows_nan=True)]
 
 
 class Decay(NamedTuple):
