@@ -214,6 +214,7 @@ BANDITS = {
 
 SPARSE = facts(
     link__address={0},
+    link__exponent={2},
     link__scale_source={NO_SCALE},
     algorithm__address={0},
     settings__predictor={0},
@@ -231,6 +232,7 @@ SPARSE = facts(
 
 OVER_KERNEL = {
     "link__address": {0},
+    "link__exponent": {2},
     "link__scale_source": {NO_SCALE},
     "algorithm__address": {0},
     "settings__predictor": {0},
