@@ -45,7 +45,8 @@ PRECONDITIONERS = {
     "coin-betting": "coin-betting",
     "own preconditioner": homemade.slowing,
 }
-GEOMETRIES = (*LINKS, "own link", "averaged", *PRECONDITIONERS, "kernel")
+OWN_LINKS = {"own link": homemade.rising, "own odd link": homemade.stretched}
+GEOMETRIES = (*LINKS, *OWN_LINKS, "averaged", *PRECONDITIONERS, "kernel")
 VIEW = "product-mean"
 C = 0.2
 
@@ -73,8 +74,8 @@ class Cell:
             settings["feature_map"] = VIEW
         if self.geometry in LINKS:
             settings["link"] = self.geometry
-        elif self.geometry == "own link":
-            settings["link"] = homemade.rising
+        elif self.geometry in OWN_LINKS:
+            settings["link"] = OWN_LINKS[self.geometry]
         elif self.geometry == "averaged":
             settings["averaged"] = True
         elif self.geometry in PRECONDITIONERS:
@@ -166,9 +167,9 @@ def page() -> str:
         "geometry. What is marked *yes* equals its NumPy reference trial by trial on 20 real rows, "
         "and in a choice that has every pair of parts on 100 (`tests/test_grid.py`), what is "
         "marked *no* raises the sentence of that number. Made by "
-        "`python tests/grid.py`; a test compares this page with what happens. `own link` and "
-        "`own preconditioner` are a user's f(v) that declares its norm and f(evidence), `kernel` "
-        "the RBF kernel; "
+        "`python tests/grid.py`; a test compares this page with what happens. `own link` is a "
+        "user's f(v) that declares its norm, `own odd link` another with f(-v) = -f(v), "
+        "`own preconditioner` a user's f(evidence), `kernel` the RBF kernel; "
         "`OnlineOrdinalClassifier` takes no kernel.",
     ]
     for kind in ESTIMATORS:

@@ -59,6 +59,12 @@ def rising(v, q):
     return q[0] + v + v / (1.0 + abs(v))
 
 
+@link_function(parameters=(0.5,), exponent=2.0, factor=1.5)
+def stretched(v, q):
+    """Rise on either side of 0 alike, at most one and a half times as fast as v."""
+    return v + q[0] * v / (1.0 + abs(v))
+
+
 @preconditioner(parameters=(0.5,))
 def slowing(evidence, q):
     """Shrink steps by the cube root of the evidence, with a delay."""

@@ -70,6 +70,8 @@ def elementwise(
 
 RISING = elementwise(lambda v: 0.5 + v + v / (1 + abs(v)), lambda d: 2 * float(d @ d))
 """The link `homemade.rising`, whose slope is at most 2."""
+STRETCHED = elementwise(lambda v: v + 0.5 * v / (1 + abs(v)), lambda d: 1.5 * float(d @ d))
+"""The link `homemade.stretched`, whose slope is at most 1.5."""
 LINKS = {
     "linear": linear(),
     "exponential": balanced(2.0, 1.0),

@@ -35,7 +35,8 @@ SETS = {
 }
 CUSTOM = [
     *(homemade.sets_of, homemade.damped, homemade.closeness),
-    *(homemade.part_way, homemade.bent, homemade.rising, homemade.counted, homemade.slowing),
+    *(homemade.part_way, homemade.bent, homemade.rising, homemade.stretched, homemade.counted),
+    homemade.slowing,
 ]
 
 # ---- the same parts in the oracle's words -------------------------------------------------------

@@ -37,6 +37,7 @@ GEOMETRY = {
     **reference_links.LINKS,
     **dict.fromkeys(("averaged", *PRECONDITIONERS), reference_links.linear()),
     "own link": reference_links.RISING,
+    "own odd link": reference_links.STRETCHED,
 }
 
 
@@ -65,8 +66,8 @@ def expected_refusal(cell: Cell) -> str | None:
         return "geometry of the linear link"
     if against_rest and cell.answers == "ranks":
         return "nothing of the order"
-    if against_rest and cell.geometry not in weights:
-        return "above and below 0"
+    if against_rest and cell.geometry in ("positive", "own link"):
+        return "is not odd"
     return None
 
 

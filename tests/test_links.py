@@ -24,7 +24,7 @@ from kesler import (
     progressive_validate,
 )
 from kesler.links import LINKS, Exponential, Linear, PNorm, resolve_link
-from kesler.updates import MIRA, RULES, PassiveAggressive
+from kesler.updates import MIRA, RULES, OneVsRestHinge, OneVsRestSquared, PassiveAggressive
 from registry import FAMILIES, PLAIN_RULES, Row, with_strength
 from streams import Stream, make_stream, streams
 
@@ -323,6 +323,72 @@ def test_a_users_link_begins_at_its_value_at_zero():
     model.fit([[1, 0], [0, 1]], ["a", "b"])
     np.testing.assert_allclose(model._scores([[1, 0]])[0], [np.log(2)] * 2, rtol=1e-6)
     assert repr(softplus) == "softplus"
+
+
+@link_function
+def cubic(v):
+    return v * v * v
+
+
+REGRESSIONS = {
+    "EG+-": (Exponential(math.e, total=2.0), reference_links.balanced(math.e, 2.0)),
+    "p-norm": (PNorm(5), reference_links.p_norm(5.0)),
+    "own": (cubic, reference_links.elementwise(lambda v: v**3)),
+}
+"""Links with f(-v) = -f(v), of which the last declares no norm."""
+
+
+@pytest.mark.parametrize("name", REGRESSIONS)
+def test_gradients_of_squares_are_regression_under_each_odd_link(name):
+    """Kivinen and Warmuth (1997), EG+-; Grove et al. (1997) and Gentile (2003), p-norms.
+
+    Targets are +1 and -1, and the weights of both classes have one scale.
+    """
+    link, oracle = REGRESSIONS[name]
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, size=(60, 4)).astype(np.float32).astype(float)
+    y = (X[:, 0] > X[:, 1]).astype(int)
+    y[:2] = 0, 1
+    model = OnlineClassifier("multi", update=OneVsRestSquared(0.25, invariant=False), link=link)
+    sums, seen = np.zeros((4, 2)), np.ones(8, dtype=bool)
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        W = oracle.weights(sums.ravel(), seen).reshape(4, 2) if sums.any() else sums
+        if t > 1:
+            np.testing.assert_allclose(model._scores([x])[0], x @ W, atol=1e-6)
+            target = np.where(np.arange(2) == label, 1.0, -1.0)
+            towards = np.clip(target * (target - x @ W), 0, 2)
+            sums = sums + 2 * 0.25 * np.outer(x, target * towards)
+        model.learn_one(x, label)
+    assert abs(model._scores(X)).max() > 0.2
+
+
+def test_the_norm_of_a_link_counts_in_steps_against_the_rest():
+    """Of the step that ends where the loss is 0: 1 / (4 ||x||_5^2), with p - 1 = 4."""
+    rule = OneVsRestHinge(1e3)
+    model = OnlineClassifier("multi", update=rule, link=PNorm(5))
+    x = np.array([3.0, 4.0])
+    model.fit([x, -x, x], ["a", "b", "a"])
+    step = 1 / (4 * (3**5 + 4**5) ** 0.4)
+    sums = model._learner.arrays()["weights.states.0"][0]
+    np.testing.assert_allclose(sums[:2, :2], np.outer(x, [step, -step]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("link", "is_odd"),
+    [
+        *((name, name != "positive") for name in LINKS),
+        *((homemade.stretched, True), (cubic, True), (homemade.rising, False), (softplus, False)),
+        (link_function(lambda v: v if v < 8 else 8.0), False),
+    ],
+)
+def test_rules_against_the_rest_require_odd_links(link, is_odd):
+    rule = OneVsRestSquared(invariant=False)
+    model = OnlineClassifier("multi", update=rule, link=link)
+    if is_odd:
+        assert model.fit([[1.0], [-1.0]] * 9, [0, 1] * 9).predict([[1.0]]) == [0]
+        return
+    with pytest.raises(KeslerError, match="is not odd"):
+        model.fit([[1.0], [-1.0]], [0, 1])
 
 
 @pytest.mark.parametrize(

@@ -672,7 +672,7 @@ CANNOT_BE: dict[str, tuple[Any, str]] = {
     ),
     "no preconditioner": (lambda: OnlineClassifier(preconditioner="newton"), "not known"),
     "rest and link": (
-        lambda: OnlineClassifier(update="ovr-hinge", link="exponential"),
+        lambda: OnlineClassifier(update="ovr-hinge", link="positive"),
         "score of the rest",
     ),
     "rest and ranks": (lambda: OnlineOrdinalClassifier(update="ovr-squared"), "order of ranks"),

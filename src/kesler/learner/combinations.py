@@ -146,10 +146,11 @@ def require_rest(rule: UpdateRule, link: Link, answer: Kind) -> None:
             f"{rule!r} separates each class from the rest, which says nothing of the order of "
             "ranks: choose a rule that compares neighbours, such as simproj or logistic"
         )
-    if not isinstance(link, Linear):
+    if not link.is_odd:
         raise KeslerError(
-            f"{rule!r} requires scores above and below 0, the score of the rest, which has no "
-            f"meaning under {link!r}: choose the linear link, or softmax"
+            f"{rule!r} requires scores above and below 0, the score of the rest, alike, but "
+            f"{link!r} is not odd, f(-v) = -f(v): choose the linear link, another that is odd, "
+            "such as exponential or p-norm, or softmax"
         )
 
 

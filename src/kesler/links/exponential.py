@@ -138,6 +138,11 @@ class Exponential(Link):
         return (math.log(self.alpha), self.total)
 
     @property
+    def is_odd(self) -> bool:
+        """Whether weights are differences of a pair."""
+        return self.balanced
+
+    @property
     def exponent(self) -> float:
         """Infinity, for the maximum norm, which is dual to the sum of absolute values."""
         return math.inf

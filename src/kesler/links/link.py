@@ -64,6 +64,11 @@ class Link:
         """Whether steps are exact projections."""
         return False
 
+    @property
+    def is_odd(self) -> bool:
+        """Whether f(-v) = -f(v), so that scores are 0 at first, and above and below 0 alike."""
+        return True
+
 
 @dataclass(frozen=True)
 class Linear(Link):
@@ -126,16 +131,26 @@ class CustomLink(UserPart, Link):
     @property
     def at_zero(self) -> float:
         """The initial weight, f(0)."""
-        from kesler.parts.trial_calls import result_of
-
-        q = (self.values,) if len(inspect.signature(self.function).parameters) == 2 else ()
-        weight = result_of(self, 0.0, *q)
+        weight = self._at(0.0)
         if not (isinstance(weight, Real) and math.isfinite(weight)):
             raise KeslerError(
                 f"{self.full_name} is no finite number at 0, but f(0) is the initial weight: "
                 "define f(0) as a finite number"
             )
         return float(weight)
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether f(-v) = -f(v) at 0 and at numbers from 1 / 64 to 16."""
+        pairs = [(self._at(v), self._at(-v)) for v in (0.0, *(2.0**e for e in range(-6, 5)))]
+        return all(math.isclose(up, -down, rel_tol=1e-9) for up, down in pairs)
+
+    def _at(self, v: float) -> Any:
+        """Return f(v)."""
+        from kesler.parts.trial_calls import result_of
+
+        q = (self.values,) if len(inspect.signature(self.function).parameters) == 2 else ()
+        return result_of(self, v, *q)
 
 
 def link_function(
@@ -177,8 +192,9 @@ def link_function(
 
     Notes
     -----
-    Without an exponent only rules that require losses alone can be used. The function is called
-    once for each updated weight.
+    Without an exponent only rules that require losses alone can be used. Rules that compare each
+    class with the rest, such as "ovr-squared", require f(-v) = -f(v), which is looked at for v = 0
+    and powers of 2 from 1 / 64 to 16. The function is called once for each updated weight.
 
     References
     ----------

@@ -76,8 +76,11 @@ class OneVsRestSquared(OneVsRestRule):
         w^r \mathrel{+}= u_r \phi(x, r), \quad
         u_r = (t_r - \bar h_r) \frac{1 - e^{-2 \eta \|\phi\|^2}}{\|\phi\|^2}
 
-    with the score clipped to [-1, 1]. With the preconditioner "adagrad" it is the default of Vowpal
-    Wabbit (except that the preconditioner is scale-free there, too).
+    with the score clipped to [-1, 1]. Under a link, the sums v move in place of w and the norm is
+    that of the link: with ``Exponential(total=U)`` it is the EG+- regression of Kivinen and
+    Warmuth, whose scores are at most U times the largest feature, and with ``PNorm(p)`` p-norm
+    regression. The link must be odd, f(-v) = -f(v). With the preconditioner "adagrad" it is the
+    default of Vowpal Wabbit (except that the preconditioner is scale-free there, too).
 
     Parameters
     ----------
@@ -98,10 +101,13 @@ class OneVsRestSquared(OneVsRestRule):
     -----
     Updates every class on every row: costs O(nnz k) per row to score and as much to update. For
     single classes and label sets; for rankings it learns which labels are in the better half.
+    Under a link, `invariant` steps follow the bound that its norm gives on how fast the score
+    rises: they do not overshoot, but a row of weight 2 is only nearly the row twice.
 
     References
     ----------
-    Rifkin and Klautau (2004), one-vs-all; Karampatziakis and Langford (2011), Eq. 6, the step.
+    Rifkin and Klautau (2004), one-vs-all; Karampatziakis and Langford (2011), Eq. 6, the step;
+    Kivinen and Warmuth (1997), EG+-; Gentile (2003), p-norms.
 
     Examples
     --------

@@ -216,6 +216,7 @@ BANDITS = {
 
 SPARSE = facts(
     link__address={0},
+    link__exponent={2},
     link__scale_source={NO_SCALE},
     link__is_exact={0},
     algorithm__address={0},
@@ -235,6 +236,7 @@ SPARSE = facts(
 
 OVER_KERNEL = {
     "link__address": {0},
+    "link__exponent": {2},
     "link__scale_source": {NO_SCALE},
     "link__is_exact": {0},
     "algorithm__address": {0},

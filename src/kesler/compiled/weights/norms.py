@@ -217,9 +217,7 @@ def measure_norms(learner, indices, values, k, m, scratch, solver):
             solver.norms[j] = projected_norm(learner, indices, values, j, scratch, solver)
         return
     if is_vs_rest(learner.rule.selection):
-        gram_diagonal(learner, indices, values, k, scratch, solver.columns[0])
-        for j in range(m):
-            solver.norms[j] = solver.columns[0, max(solver.better[j], solver.worse[j])]
+        measure_classes(learner, indices, values, k, m, scratch, solver)
         return
     # Pairs of neighbouring ranks have different better classes: no Gram column would be reused.
     if is_pair_by_pair(learner, m, solver):
@@ -238,6 +236,43 @@ def measure_norms(learner, indices, values, k, m, scratch, solver):
             owner = r
         squared = max(0.0, diagonal[r] + diagonal[s] - 2.0 * column[s])
         solver.norms[j] = learner.link.factor * squared
+
+
+@always_inlined
+def measure_classes(learner, indices, values, k, m, scratch, solver):
+    """Compute norms[j] = ||phi(x, r_j)||^2 for the classes that are compared with the rest."""
+    if learner.link.exponent == 2:
+        gram_diagonal(learner, indices, values, k, scratch, solver.columns[0])
+    for j in range(m):
+        r = max(solver.better[j], solver.worse[j])
+        if learner.link.exponent == 2:
+            solver.norms[j] = learner.link.factor * solver.columns[0, r]
+        else:
+            solver.norms[j] = class_norm(learner, indices, values, r, scratch)
+
+
+@inlined
+def class_norm(learner, indices, values, r, scratch):
+    """Return ||phi(x, r)||^2 over all hypotheses, in the norm of the link."""
+    total, exponent, n = 0.0, learner.link.exponent, indices.shape[0]
+    for part in range(learner.parts.kind.shape[0]):
+        times = n_hypotheses(learner, part, r)
+        if learner.parts.map[part] == ITSELF:
+            total = with_powers(values, n, times, exponent, total)
+        elif learner.parts.map[part] == GIVEN:
+            total = with_given_powers(scratch.views, r, times, exponent, total)
+        else:
+            phi_of(learner, part, indices, values, r, scratch, scratch.phi)
+            total = with_powers(scratch.phi, n, times, exponent, total)
+    return squared_norm(total, exponent, learner.link.factor)
+
+
+@inlined
+def with_powers(view, n, times, exponent, total):
+    """Add the first n values of a view, `times` times, to the sum of powers of a norm."""
+    for j in range(n):
+        total = with_power(total, np.float64(view[j]), times, exponent)
+    return total
 
 
 @always_inlined
