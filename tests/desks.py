@@ -7,8 +7,8 @@ import msgspec
 from starlette.testclient import TestClient
 
 from kesler.service import ModelRegistry, Settings, application
-from kesler.service.api import ENDPOINTS
 from kesler.service.bodies import described
+from kesler.service.endpoints import ENDPOINTS
 
 LINES = {"content-type": "application/x-ndjson"}
 SECRETS = {

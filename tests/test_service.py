@@ -18,7 +18,7 @@ from desks import LINES, ROWS, TOKENS, bearer, error_of, exported, post, served,
 from kesler import KeslerError, OnlineMultilabelClassifier
 from kesler.durable import Journal
 from kesler.service import Client, ModelRegistry, Settings, Tokens
-from kesler.service.api import ENDPOINTS
+from kesler.service.endpoints import ENDPOINTS
 from kesler.service.import_options import ImportOptions
 from kesler.service.rows_in import rows_of_file
 from kesler.service.uploads import File

@@ -7,7 +7,7 @@ import httpx2 as httpx
 import pytest
 
 from desks import LINES, SECRETS, bearer, error_of, exported, post, served, state
-from kesler.service.api import ENDPOINTS
+from kesler.service.endpoints import ENDPOINTS
 
 # ---- attacks ------------------------------------------------------------------------------------
 

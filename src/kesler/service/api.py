@@ -21,7 +21,7 @@ from kesler.service.answers import Wanted, jsonable
 from kesler.service.bodies import Body, LearnRequest, PredictRequest, decoded, described
 from kesler.service.exports import Kept, as_csv, as_json_lines
 from kesler.service.filing import filed, import_report
-from kesler.service.import_options import FILES, OPTIONS, ImportOptions
+from kesler.service.import_options import OPTIONS, ImportOptions
 from kesler.service.limits import body_of, lines_of
 from kesler.service.names import labels_of, names_of, shown_name
 from kesler.service.refusals import BAD_REQUEST, FAILED, FORBIDDEN, NOT_VALID, TOO_LARGE, Refusal
@@ -263,12 +263,12 @@ async def predict(call: Call) -> Response:
         row = _row_of(body)
         answer = served.answer_at_once(row, wanted)
         return Json(answer or await call.thread(served.answer, row, wanted))
-    rows = [rows_in.row(each) for each in _few(call, body.rows)]
+    rows = [rows_in.row(each) for each in few(call, body.rows)]
     if len(rows) * (wanted.probabilities + wanted.explain) > MOST_NUMBERS:
         raise Refusal(
             TOO_LARGE, f"the answer would have more than {MOST_NUMBERS} numbers: send fewer rows"
         )
-    return Json({"answers": await call.thread(_answers, served, rows, wanted)})
+    return Json({"answers": await call.thread(answers_of, served, rows, wanted)})
 
 
 def _row_of(body: PredictRequest) -> Any:
@@ -277,14 +277,15 @@ def _row_of(body: PredictRequest) -> Any:
     return rows_in.row(body.row)
 
 
-def _few(call: Call, rows: list[Any]) -> list[Any]:
+def few(call: Call, rows: list[Any]) -> list[Any]:
     """Return the rows of a body; raise if there are too many."""
     if len(rows) > call.settings.max_rows:
         raise Refusal(TOO_LARGE, f"there are more than {call.settings.max_rows} rows")
     return rows
 
 
-def _answers(served: Served, rows: list[Any], wanted: Wanted) -> list[dict[str, Any]]:
+def answers_of(served: Served, rows: list[Any], wanted: Wanted) -> list[dict[str, Any]]:
+    """Return what a model says of each row."""
     return [served.answer(row, wanted) for row in rows]
 
 
@@ -341,7 +342,7 @@ async def learn(call: Call) -> Response:
     if body.rows is not UNSET:
         if body != LearnRequest(rows=body.rows):
             raise Refusal(NOT_VALID, "rows has the fields of each row: send no others beside it")
-        rows = [rows_in.taught(each) for each in _few(call, body.rows)]
+        rows = [rows_in.taught(each) for each in few(call, body.rows)]
         outcomes = await done(served.learn(rows, call.who.name))
         return Json({"outcomes": [_outcome(each) for each in outcomes]})
     (outcome,) = await done(served.learn([rows_in.taught(body)], call.who.name))
@@ -389,7 +390,7 @@ async def undo(call: Call) -> Response:
     if body.ids is UNSET:
         id = rows_in.named(body.id, "id")
         return Json(await done(served.change(partial(served.undo, id, by))))
-    ids = [rows_in.named(each, "id") for each in _few(call, body.ids)]
+    ids = [rows_in.named(each, "id") for each in few(call, body.ids)]
     outcomes = await done(served.change(partial(served.undo_several, ids, by)))
     return Json({"outcomes": [_outcome(each) for each in outcomes]})
 
@@ -530,52 +531,3 @@ async def items(call: Call) -> Response:
     served = call.served
     found = await call.thread(served.items.page, served.name, query["q"][:200], start, limit)
     return Json({"items": [each._asdict() for each in found]})
-
-
-MODEL = "/api/models/{model}"
-ENDPOINTS = (
-    Endpoint("models", "GET", "/api/models", "read", "The models.", models, (bodies.Models,)),
-    Endpoint("create", "POST", "/api/models", "admin", "Create a model.", create, (bodies.Figures,),
-             bodies.CreateRequest),
-    Endpoint("figures", "GET", MODEL, "read", "The sizes and mistakes of a model.", figures,
-             (bodies.Figures,)),
-    Endpoint("classes", "GET", f"{MODEL}/classes", "read", "The classes of a model.", classes,
-             (bodies.Classes,), query={
-                 "limit": (int, "the most classes"), "start": (int, "the first one"),
-                 "q": (str, "a text that their names contain; those that begin with it first")}),
-    Endpoint("delete", "DELETE", MODEL, "admin", "Delete a model for good.", delete,
-             (bodies.Deleted,)),
-    Endpoint("predict", "POST", f"{MODEL}/predict", "read", "Predict rows.", predict,
-             (bodies.Prediction, bodies.Predictions), PredictRequest, takes_lines=True),
-    Endpoint("learn", "POST", f"{MODEL}/learn", "teach", "Learn rows.", learn,
-             (bodies.Receipt, bodies.Outcomes), LearnRequest, takes_lines=True),
-    Endpoint("undo", "POST", f"{MODEL}/undo", "teach", "Take events back.", undo,
-             (bodies.Receipt, bodies.Outcomes), bodies.UndoRequest),
-    Endpoint("relabel", "POST", f"{MODEL}/relabel", "teach", "Change the answer of a row.", relabel,
-             (bodies.Receipt,), bodies.RelabelRequest),
-    Endpoint("rename", "POST", f"{MODEL}/rename", "teach", "Rename a class.", rename,
-             (bodies.Receipt,), bodies.RenameRequest),
-    Endpoint("merge", "POST", f"{MODEL}/merge", "teach", "Merge a class into another.", merge,
-             (bodies.Receipt,), bodies.MergeRequest),
-    Endpoint("forget", "POST", f"{MODEL}/forget", "admin", "Remove rows for good: one by its id, "
-             "all about a subject or all of a class.", forget, (bodies.Receipt,),
-             bodies.ForgetRequest),
-    Endpoint("history", "GET", f"{MODEL}/history", "read", "Events, the last first.", history,
-             (bodies.History,), query={
-                 "limit": (int, "the most events"),
-                 "before": (int, "the number of an event: only earlier ones")}),
-    Endpoint("items", "GET", f"{MODEL}/items", "read", "Rows that wait for an answer.", items,
-             (bodies.Items,), query={
-                 "limit": (int, "the most items"), "start": (int, "the first one"),
-                 "q": (str, "a text that they contain")}),
-    Endpoint("discard", "POST", f"{MODEL}/discard", "teach", "Remove rows that wait for an answer.",
-             discard, (bodies.DiscardReport,), bodies.DiscardRequest),
-    Endpoint("import", "POST", f"{MODEL}/import", "teach", "File the rows of CSV, JSON, Parquet, a "
-             "workbook, mail or FASTA: those with a label are learnt, the others wait for an "
-             "answer.",
-             import_file, (bodies.ImportReport,), query=OPTIONS, files=FILES),
-    Endpoint("export_jsonl", "GET", f"{MODEL}/export.jsonl", "read", "Rows and answers as JSON "
-             "lines.", export_jsonl, LINES),
-    Endpoint("export_csv", "GET", f"{MODEL}/export.csv", "read", "Rows and answers as CSV.",
-             export_csv, "text/csv"),
-)  # fmt: skip

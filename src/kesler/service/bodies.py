@@ -168,6 +168,43 @@ class DiscardRequest(Request):
     ) = UNSET
 
 
+class LabelStudioSetup(Struct):
+    """A project of Label Studio, which sends other fields as well."""
+
+    schema: Annotated[str, Meta(description="its labelling interface, as XML")]
+
+
+class LabelStudioTasks(Struct):
+    """Tasks of Label Studio to be predicted, which sends other fields as well."""
+
+    tasks: Annotated[
+        list[dict[str, Any]], Meta(description="tasks, whose data has the field of the row")
+    ]
+    label_config: Annotated[str, Meta(description="the labelling interface, as XML")]
+
+
+class LabelStudioProject(Struct):
+    """The project of an event."""
+
+    label_config: str = ""
+
+
+class LabelStudioEvent(Struct):
+    """An event in Label Studio, which sends other fields as well."""
+
+    action: Annotated[str, Meta(description="what happened, such as ANNOTATION_CREATED")]
+    project: Annotated[
+        LabelStudioProject, Meta(description="the project with its label_config")
+    ] = msgspec.field(default_factory=LabelStudioProject)
+    task: Annotated[dict[str, Any], Meta(description="the task that was answered")] = {}
+    annotation: Annotated[
+        dict[str, Any] | None, Meta(description="the answer, with its id and result")
+    ] = None
+    annotations: Annotated[
+        list[dict[str, Any]], Meta(description="the ids of deleted answers")
+    ] = []
+
+
 # ---- answers ------------------------------------------------------------------------------------
 
 
@@ -334,6 +371,34 @@ class ImportReport(Struct):
     sentences: Annotated[list[str], Meta(description="why the first of them were refused")]
     ignored: Annotated[list[str], Meta(description="the columns that are not used, beside text")]
     notes: Annotated[list[str], Meta(description="how the file was read, such as its encoding")]
+
+
+class LabelStudioHealth(Struct):
+    """That a model can be asked, in the words of Label Studio."""
+
+    status: str
+    model_class: str
+
+
+class LabelStudioVersion(Struct):
+    """The state of a model by a name."""
+
+    model_version: str
+
+
+class LabelStudioPredictions(Struct):
+    """What a model says of each task, in the form of Label Studio."""
+
+    results: Annotated[
+        list[dict[str, Any]], Meta(description="a result, and its confidence as score, for each")
+    ]
+    model_version: str
+
+
+class LabelStudioChange(Struct):
+    """How many rows an event concerned."""
+
+    changed: Count
 
 
 class DiscardReport(Struct):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import secrets
 import time
 from typing import TYPE_CHECKING
@@ -82,6 +83,8 @@ class Gate:
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             return self.tokens.find(secret.strip())
+        if scheme.lower() == "basic":
+            return self.tokens.find(_password(secret))
         token, end = self._sessions.get(request.cookies.get(COOKIE, ""), (None, 0.0))
         if token is None or time.time() > end:
             return None
@@ -135,6 +138,14 @@ def _place(url: str) -> tuple[str | None, str]:
         return parts.hostname, parts.netloc
     except ValueError:
         return None, ""
+
+
+def _password(secret: str) -> str:
+    """Return the password of basic authentication, whose user may have any name."""
+    try:
+        return base64.b64decode(secret, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def _address(request: Request) -> str:

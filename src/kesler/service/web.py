@@ -19,7 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kesler.errors import KeslerError
 from kesler.service import pages
-from kesler.service.api import ENDPOINTS, Call, Endpoint, Json, refused, require_scope
+from kesler.service.api import Call, Endpoint, Json, refused, require_scope
+from kesler.service.endpoints import ENDPOINTS
 from kesler.service.gate import COOKIE, SESSION_SECONDS, Gate
 from kesler.service.limits import Clock
 from kesler.service.metrics import Labels, Metrics
