@@ -121,6 +121,17 @@ def test_shareboost_chooses_what_one_machine_chooses(client, settings):
     assert (many.predict(X_WINE) == one.predict(X_WINE)).all()
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("kinds", ["ff", "dd", "fd", "di", "fi"])
+def test_shareboost_exports_the_precision_of_one_machine(client, form, kinds):
+    halves = [
+        (form(X.astype(k)), y) for k, (X, y) in zip(kinds, cut(X_WINE, Y_WINE, 2), strict=True)
+    ]
+    many = fit(ShareBoostClassifier(2), Partitions.of(halves), client=client)
+    whole = form(X_WINE.astype(np.result_type(*kinds)))
+    assert many.dtype_ == ShareBoostClassifier(2).fit(whole, Y_WINE).dtype_
+
+
 def test_shareboost_takes_sparse_rows_that_list_fewer_features(client):
     X = sparse.csr_array(np.where(X_WINE > 0, X_WINE, 0))
     one = ShareBoostClassifier(2).fit(X, Y_WINE)
