@@ -91,6 +91,11 @@ def test_repeated_calls_change_nothing(mail):
         (lambda m: m.learn_one({"w1": float("nan")}, "a"), "cannot be kept|is NaN"),
         (lambda m: m.learn_one({1: 1.0}, "a"), "is not text"),
         (lambda m: m.learn_one(7, "a"), "cannot be kept"),
+        (
+            lambda m: m.learn_one(np.full((3, 3), 1.0), "a"),
+            r"the row array\(\[\[1\., 1\., 1\.\], \[1",
+        ),
+        (lambda m: m.undo_many("m1"), "'m1' is a text: give a list"),
         (lambda m: m.learn_one("half \ud800", "a"), "surrogate"),
         (lambda m: m.learn_one({"w": 1}, "half \ud800"), "surrogate"),
         (lambda m: m.learn_one({"w1": 1}, "a", id=""), "1 to 500"),
