@@ -426,6 +426,17 @@ def test_a_table_in_one_partition_is_learnt_as_on_one_machine(client):
     assert (many.decision_function(cells) == one.decision_function(cells)).all()
 
 
+@pytest.mark.parametrize("cells", [CELLS, CELLS[["body", "team"]], CELLS.to_dict("records")])
+def test_partitions_of_tables_without_rows_change_nothing(cells, client):
+    parts = [
+        (cells[a:b], TABLE["kind"][a:b]) for a, b in ((0, 0), (0, 150), (150, 150), (150, 300))
+    ]
+    one, other = (learn(PA1, Partitions.of(each), client=client) for each in (parts, parts[1::2]))
+    assert (one.decision_function(cells) == other.decision_function(cells)).all()
+    with pytest.raises(KeslerError, match="no partition has a row"):
+        learn(PA1, Partitions.of(parts[::2]), client=client)
+
+
 def test_numbers_are_scaled_by_all_rows_of_all_partitions(client, tmp_path):
     moments = [
         learn(PA1, parted(TABLE, form, tmp_path), client=client)._input.columns.known.moments
