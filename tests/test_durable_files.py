@@ -67,8 +67,15 @@ def test_repeated_calls_change_nothing(mail):
         again = call()
         assert (again.number, again.id, again.changed) == (first.number, first.id, False)
         assert state_of(mail) == before
+    reordered = {"w1": 1, "all": 2.5}
+    assert mail.learn_one(reordered, "b", id="m1", subject="ann").changed is False
     assert mail.relabel("m0", "c").changed is False
     assert mail.undo("m2").changed is False
+
+
+def _first(mail, row, answer="b"):
+    """Learn a row under the id of one with the subject of that, and its answer or another."""
+    return mail.learn_one(row, answer, id="m1", subject="ann")
 
 
 @pytest.mark.parametrize(
@@ -76,6 +83,10 @@ def test_repeated_calls_change_nothing(mail):
     [
         (lambda m: m.learn_one({"w1": 1}, "b", id="m1"), "of another event"),
         (lambda m: m.learn_one({"w1": 1, "all": 2.5}, "b", id="m1"), "of another event"),
+        (lambda m: _first(m, {"all": 2.5, "w2": 1}), "of another event"),
+        (lambda m: _first(m, {"all": 2.5, "w1": 2}), "of another event"),
+        (lambda m: _first(m, {"all": 2.5, "w1": "1"}), "of another event"),
+        (lambda m: _first(m, {"all": 2.5, "w1": 1}, "a"), "of another event"),
         (lambda m: m.rename("a", "z", event="m1"), "of another event"),
         (lambda m: m.undo("nobody"), "no event 'nobody'"),
         (lambda m: m.relabel("nobody", "a"), "no event"),
