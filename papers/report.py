@@ -110,6 +110,7 @@ class Report:
         page = [f"# {self.title}", circumstances(), *self.blocks]
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / f"{self.name}.md").write_text("\n\n".join(page) + "\n", encoding="utf-8")
+        print(f"\nwritten to {self.folder}")
         return 0 if all(holds for _, holds in self.checks) else 1
 
 

@@ -139,7 +139,6 @@ class Run:
         figures = {**self.figures, "checks": checks, "seconds": self.report.seconds, "GiB": memory}
         path = self.report.folder / f"{self.report.name}.json"
         path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-        print(f"\nwritten to {self.report.folder}")
         return code
 
 

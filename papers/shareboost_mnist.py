@@ -99,7 +99,6 @@ class Run:
         path = self.report.folder / f"{self.report.name}.json"
         figures = {**self.figures, "checks": dict(self.report.checks)}
         path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-        print(f"\nwritten to {self.report.folder}")
         return code
 
 

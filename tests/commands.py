@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from kesler import OnlineClassifier
 from kesler.cli import main
+from kesler.durable import Journal
 
 WORDS = {
     "spam": ["win", "cash", "prize", "now"],
@@ -77,6 +79,15 @@ def messages(n: int, seed: int = 0) -> list[tuple[str, list[str]]]:
 def as_entries(rows: list[tuple[str, list[str]]]) -> tuple[list[dict[str, float]], list[str]]:
     """The same rows as an estimator takes them."""
     return [dict.fromkeys(words, 1.0) for _, words in rows], [label for label, _ in rows]
+
+
+def write_journal(path: Path) -> Path:
+    """A journal of a model that has learnt two rows."""
+    with Journal(path) as journal:
+        mail = journal.open("mail", OnlineClassifier())
+        for id, text, folder in [("m1", "win cash", "spam"), ("m2", "team lünch", "work")]:
+            mail.learn_one(text, folder, id=id)
+    return path
 
 
 def write_jsonl(path: Path, rows: list[tuple[str, list[str]]]) -> Path:

@@ -10,6 +10,16 @@ import numpy as np
 
 from kesler import KeslerError
 
+WITHOUT_DIGESTS = """
+ALTER TABLE models DROP COLUMN head;
+ALTER TABLE events DROP COLUMN forgotten;
+ALTER TABLE events DROP COLUMN nonce;
+ALTER TABLE events DROP COLUMN sealed;
+ALTER TABLE events DROP COLUMN digest;
+DROP TABLE forgotten;
+"""
+"""What makes a journal one of the versions before events had digests, but for the version."""
+
 FINAL = ("relabel", "rename", "merge")
 
 

@@ -6,19 +6,14 @@ from contextlib import closing
 
 import pytest
 
-from commands import kesler, refused
+from commands import kesler, refused, write_journal
 from kesler import OnlineClassifier
 from kesler.durable import Journal
 
 
 @pytest.fixture
 def database(tmp_path):
-    path = tmp_path / "desk.db"
-    with Journal(path) as journal:
-        mail = journal.open("mail", OnlineClassifier())
-        for id, text, folder in [("m1", "win cash", "spam"), ("m2", "team lünch", "work")]:
-            mail.learn_one(text, folder, id=id)
-    return path
+    return write_journal(tmp_path / "desk.db")
 
 
 def test_chains_that_fit_are_listed_with_their_digests(database, capsys):

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from commands import kesler, refused
+from commands import kesler, refused, write_journal
 from kesler import OnlineClassifier
 from kesler.durable import Journal
 
 
 @pytest.fixture
 def database(tmp_path):
-    path = tmp_path / "desk.db"
-    with Journal(path) as journal:
-        mail = journal.open("mail", OnlineClassifier())
-        for id, text, folder in [("m1", "win cash", "spam"), ("m2", "team lunch", "work")]:
-            mail.learn_one(text, folder, id=id)
-    return path
+    return write_journal(tmp_path / "desk.db")
 
 
 def test_answers_are_taken_back_and_valid_again(database, capsys):

@@ -121,6 +121,17 @@ def test_shareboost_chooses_what_one_machine_chooses(client, settings):
     assert (many.predict(X_WINE) == one.predict(X_WINE)).all()
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("kinds", ["ff", "dd", "fd", "di", "fi"])
+def test_shareboost_exports_the_precision_of_one_machine(client, form, kinds):
+    halves = [
+        (form(X.astype(k)), y) for k, (X, y) in zip(kinds, cut(X_WINE, Y_WINE, 2), strict=True)
+    ]
+    many = fit(ShareBoostClassifier(2), Partitions.of(halves), client=client)
+    whole = form(X_WINE.astype(np.result_type(*kinds)))
+    assert many.dtype_ == ShareBoostClassifier(2).fit(whole, Y_WINE).dtype_
+
+
 def test_shareboost_takes_sparse_rows_that_list_fewer_features(client):
     X = sparse.csr_array(np.where(X_WINE > 0, X_WINE, 0))
     one = ShareBoostClassifier(2).fit(X, Y_WINE)
@@ -413,6 +424,17 @@ def test_a_table_in_one_partition_is_learnt_as_on_one_machine(client):
     one = clone(PA1).fit(cells, TABLE["kind"])
     assert many.vocabulary_.names == one.vocabulary_.names
     assert (many.decision_function(cells) == one.decision_function(cells)).all()
+
+
+@pytest.mark.parametrize("cells", [CELLS, CELLS[["body", "team"]], CELLS.to_dict("records")])
+def test_partitions_of_tables_without_rows_change_nothing(cells, client):
+    parts = [
+        (cells[a:b], TABLE["kind"][a:b]) for a, b in ((0, 0), (0, 150), (150, 150), (150, 300))
+    ]
+    one, other = (learn(PA1, Partitions.of(each), client=client) for each in (parts, parts[1::2]))
+    assert (one.decision_function(cells) == other.decision_function(cells)).all()
+    with pytest.raises(KeslerError, match="no partition has a row"):
+        learn(PA1, Partitions.of(parts[::2]), client=client)
 
 
 def test_numbers_are_scaled_by_all_rows_of_all_partitions(client, tmp_path):

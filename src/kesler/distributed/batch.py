@@ -183,6 +183,7 @@ def fit_shareboost(model: ShareBoostClassifier, batches: Batches) -> None:
     model._require_parameters(None)
     dictionary = _fitted(model.dictionary, batches)
     model._begin(dictionary, batches.classes)
+    model.dtype_ = batches.kind.dtype
     settings = batches.total, len(batches.classes), MARGINS[model.loss]
     firsts = Scattered(batches.parts.client, batches.first_rows[:-1])
     parts = batches.parts.each(Part.of, firsts, dictionary, *settings)

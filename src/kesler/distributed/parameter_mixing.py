@@ -169,13 +169,14 @@ def learn(
     client = resolve_client(client)
     shards, state = partitions.read(client), None
     descriptions = shards.collect(Shard.description)
+    filled = [number for number, each in enumerate(descriptions) if each.n_rows]
+    shards = shards.some(filled)
     if are_tables(descriptions):
         takes_missing = _takes_missing(learner)
         shards, state = with_features(shards, learner, takes_missing=takes_missing)
         descriptions = shards.collect(Shard.description)
     kind = require_alike(descriptions)
-    filled = [number for number, each in enumerate(descriptions) if each.n_rows]
-    shards = shards.some(filled).each(Shard.widened, kind.n_features)
+    shards = shards.each(Shard.widened, kind.n_features)
     model: Any = mixable(learner, dense=kind.kind == "dense")
     # Raise before learning if the learner cannot be mixed.
     require_mixable(clone(model)._new_learner(dense=kind.kind == "dense"))

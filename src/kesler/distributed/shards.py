@@ -75,6 +75,12 @@ class Shard:
             return "named"
         return "sparse" if sparse.issparse(self.X) else "dense"
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision in which batch learners take the rows, float32 or float64."""
+        is_single = self.kind in ("dense", "sparse") and self.X.dtype == np.float32
+        return np.dtype(np.float32 if is_single else np.float64)
+
     def widened(self, n_features: int) -> Shard:
         """Return the shard with sparse rows padded with zeros to `n_features` columns."""
         if self.kind != "sparse":
@@ -88,22 +94,25 @@ class Shard:
         kind = self.kind
         n_features = self.X.n_features if kind == "table" else int(self.X.shape[1])
         names = self.names if kind == "dense" else None
-        return Description(len(self), n_features, kind, self.source, names)
+        return Description(len(self), n_features, kind, self.source, names, self.dtype)
 
 
 @dataclass(frozen=True)
 class Description:
-    """The numbers of rows and features of a shard, its kind, source and column names."""
+    """The numbers of rows and features of a shard, its kind, source, column names and precision."""
 
     n_rows: int
     n_features: int
     kind: str
     source: str
     columns: list[str] | None
+    dtype: np.dtype[Any]
 
 
 def require_alike(descriptions: Sequence[Description]) -> Description:
     """Return the common description of all shards with rows, with the largest n_features.
+
+    The precision is float64 if it is that of any shard.
 
     Raises
     ------
@@ -133,7 +142,8 @@ def require_alike(descriptions: Sequence[Description]) -> Description:
             )
     n_features = max(each.n_features for each in filled)
     n_rows = sum(each.n_rows for each in filled)
-    return Description(n_rows, n_features, first.kind, first.source, first.columns)
+    dtype = np.result_type(*{each.dtype for each in filled})
+    return Description(n_rows, n_features, first.kind, first.source, first.columns, dtype)
 
 
 def streamed(stream: Stream, source: str) -> Shard:
@@ -187,11 +197,8 @@ def _in_one_form(X: Any, source: str) -> tuple[Any, list[str] | None]:
     if inputs.holds_names(X):
         vocabulary = Vocabulary()
         return inputs.named_rows(X, vocabulary, learn=True), vocabulary.names
-    if sparse.issparse(X):
-        rows: Any = X
-        return sparse.csr_array(rows), None
-    names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
-    array = np.asarray(X)
+    given: Any = X
+    array: Any = sparse.csr_array(given) if sparse.issparse(X) else np.asarray(X)
     if not array.size and array.ndim < 2:
         array = array.reshape(0, 0)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
@@ -199,6 +206,7 @@ def _in_one_form(X: Any, source: str) -> tuple[Any, list[str] | None]:
             f"a partition holds rows of shape {array.shape} and type {array.dtype}: give arrays of "
             "numbers of shape (n_rows, n_features), sparse rows, or mappings of names to values"
         )
+    names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64), names
 
 

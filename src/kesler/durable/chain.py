@@ -128,12 +128,17 @@ def new_nonce() -> str:
 
 def seal_of(nonce: str, text: str) -> str:
     """Return the digest that seals a content."""
-    return sha256(f"{nonce}{text}".encode()).hexdigest()
+    return _sha256(f"{nonce}{text}")
 
 
 def digest_after(before: str, number: int, seal: str) -> str:
     """Return the digest of an event, given the one before it."""
-    return sha256(f"{before} {number} {seal}".encode()).hexdigest()
+    return _sha256(f"{before} {number} {seal}")
+
+
+def _sha256(text: str) -> str:
+    """Return the digest of a text, in which surrogates stand for bytes that are not UTF-8."""
+    return sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 # ---- what does not fit --------------------------------------------------------------------------
@@ -183,7 +188,7 @@ class _Reader:
         """Return which events do not fit, in words."""
         found = [] if self._unfit is None else [f"{_named(self._unfit)} {_UNFIT}"]
         if (self._number, self._digest) != end:
-            found.append(f"the history ends with event {self._number}, {_UNENDED} {end.last}")
+            found.append(f"the history ends with event {self._number!r}, {_UNENDED} {end.last!r}")
         pairs = (
             (self._left, self._stated, "is not as the events that forget have left it"),
             (self._taken_back, taken_back_by(self._undos), "is marked otherwise than events undo"),
@@ -191,7 +196,7 @@ class _Reader:
         for is_so, follows, what in pairs:
             number = _first_difference(is_so, follows)
             if number is not None:
-                found.append(f"event {number} {what}: it has been changed or removed by hand")
+                found.append(f"event {number!r} {what}: it has been changed or removed by hand")
         return found
 
 
@@ -205,13 +210,15 @@ _UNENDED = "and the last that was written, which has been changed or removed by 
 def _first_difference(found: Mapping[int, Any], expected: Mapping[int, Any]) -> int | None:
     """Return the first number for which two mappings differ; None if they are equal."""
     numbers = found.keys() | expected.keys()
-    return min((n for n in numbers if found.get(n, ...) != expected.get(n, ...)), default=None)
+    unlike = (n for n in numbers if found.get(n, ...) != expected.get(n, ...))
+    return min(unlike, key=lambda n: n if type(n) is int else 0, default=None)
 
 
 def _named(link: Link) -> str:
     if link.content is None:
-        return f"event {link.number}, which has been forgotten,"
-    return f"event {link.number} ({link.content.kind} {link.content.id!r:.60})"
+        return f"event {link.number!r}, which has been forgotten,"
+    kind = str(link.content.kind).encode(errors="backslashreplace").decode()
+    return f"event {link.number!r} ({kind:.60} {link.content.id!r:.60})"
 
 
 def taken_back_by(undos: Mapping[int, int | None]) -> dict[int, int]:

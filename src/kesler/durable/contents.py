@@ -43,9 +43,10 @@ def row_to_text(x: Any) -> tuple[str, str]:
     except (TypeError, ValueError, RecursionError, UnicodeError) as error:
         if isinstance(error, KeslerError):
             raise
+        shown = " ".join(repr(x).split())  # in one line
         raise KeslerError(
-            f"the row {x!r:.60} cannot be kept in a journal ({error}): give a text, a mapping from "
-            "names to cells, an array of numbers, or a pair of arrays (indices, values)"
+            f"the row {shown:.60} cannot be kept in a journal ({error}): give a text, a mapping "
+            "from names to cells, an array of numbers, or a pair of arrays (indices, values)"
         ) from None
 
 

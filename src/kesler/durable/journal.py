@@ -243,13 +243,11 @@ class Journal:
         ...     print(journal.verify()[0])  # doctest: +ELLIPSIS
         the model 'mail': event 1 (learn '...') does not fit the one before it: it has been ...
         """
-        with self._lock, self._storage.reading():
+        with self._lock, self._storage.reading(), self._storage.any_bytes():
             found = self._storage.strays()
-            for name in self.models():
-                key, settings = self._kept(name)
-                links, end = self._storage.links(key), self._storage.end(key)
-                faults = faults_of(Beginning(name, settings), links, end)
-                found += [f"the model {name!r}: {fault}" for fault in faults]
+            for key, beginning, end in self._storage.chains():
+                faults = faults_of(beginning, self._storage.links(key), end)
+                found += [f"the model {beginning.name!r}: {fault}" for fault in faults]
             return found
 
     def digests(self) -> dict[str, str]:
@@ -259,7 +257,7 @@ class Journal:
         there, but for what has been forgotten.
         """
         with self._lock, self._storage.reading():
-            return {name: self._storage.end(self._kept(name)[0]).head for name in self.models()}
+            return {beginning.name: end.head for _, beginning, end in self._storage.chains()}
 
     def export(self, name: str) -> Iterator[str]:
         """Yield the history of a model as lines of JSON, which can be checked without Kesler.

@@ -215,8 +215,10 @@ class Model:
         Raises
         ------
         KeslerError
-            As `undo`; none has then been taken back.
+            As `undo`, or if `ids` is a text; none has then been taken back.
         """
+        if isinstance(ids, str):
+            raise KeslerError(f"ids={ids!r:.60} is a text: give a list of ids")
         listed = [*ids]
         return self._written(lambda: [changes.undo(self._target, id, None, by) for id in listed])
 

@@ -11,6 +11,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -536,16 +537,30 @@ class Storage:
 
     # ---- the chain --------------------------------------------------------------------------
 
+    @contextmanager
+    def any_bytes(self) -> Iterator[None]:
+        """Read texts that are not UTF-8, with surrogates in place of their bytes."""
+        before = self._connection.text_factory
+        self._connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+        try:
+            yield
+        finally:
+            self._connection.text_factory = before
+
+    def chains(self) -> list[tuple[int, Beginning, End]]:
+        """Return the keys of all models, with what their chains begin and end with."""
+        query = "SELECT key, name, settings, last, head FROM models ORDER BY key"
+        return [
+            (key, Beginning(name, settings), End(last, head))
+            for key, name, settings, last, head in self._all(query)
+        ]
+
     def links(self, key: int) -> Iterator[Link]:
         """Yield the events of a model in order, with those that have been forgotten."""
         return map(_link_of, self._all(_CHAIN_OF, key, key))
 
     def _link(self, number: int) -> Link:
         return _link_of(self._one(f"{_LINKS} number = ?", number))
-
-    def end(self, key: int) -> End:
-        """Return what the chain of a model ends with."""
-        return End(*self._one("SELECT last, head FROM models WHERE key = ?", key))
 
     def strays(self) -> list[str]:
         """Return which events and rows are of no model, in words."""
@@ -557,7 +572,7 @@ class Storage:
             "WHERE number NOT IN (SELECT number FROM events)",
         }
         return [
-            f"event {number} {what}: it has been removed or put in by hand"
+            f"event {number!r} {what}: it has been removed or put in by hand"
             for what, query in queries.items()
             for (number,) in self._all(f"{query} ORDER BY number LIMIT 1")
         ]
