@@ -9,10 +9,10 @@ Axes: "feature", the features seen so far; "row", the rows of the weight table, 
 sub-expert; "hypothesis", the columns of the weight table; "class"; "part", the parts of the
 hypotheses; "statistic", the running statistics of each class; "number", the running statistics of
 preprocessing; "input", the features of rows before their expansion; "measured", these or, without
-an expansion, the features; "edge", "pair_edge", the inner
-edges of bins; "projected", the random features; "slot", the rows kept for replay; "own
-number", the values that an algorithm has for its own use; "state", the additional values stored for
-each weight; "better", the classes if confusions have costs, else 1; "worse", the classes if confusions or the targets have costs, else 1.
+an expansion, the features; "edge", "pair_edge", the inner edges of bins; "projected", the random
+features; "slot", the rows kept for replay; "own number", the values that an algorithm has for its
+own use; "state", the additional values stored for each weight; "better", the classes if confusions
+have costs, else 1; "worse", the classes if confusions or the targets have costs, else 1.
 """
 
 from __future__ import annotations
