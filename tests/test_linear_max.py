@@ -19,11 +19,13 @@ from kesler import (
     OnlineClassifier,
     OnlineMultilabelClassifier,
     OnlineOrdinalClassifier,
+    load,
     threshold_algorithm,
 )
 from kesler.algorithms import ALGORITHMS, ALMA, ROMMA, QuasiAdditive, resolve_algorithm
 from kesler.datasets import load_pendigits
-from kesler.hypotheses import Grouped, PerClass
+from kesler.hypotheses import Grouped, PerClass, Shared
+from kesler.maps import SubExperts
 from reference_links import is_doubtful
 from registry import ROWS, Row
 from streams import Stream, make_stream, streams
@@ -131,8 +133,6 @@ def test_scales_stay_in_range_at_any_length(name):
 
 
 def test_a_users_algorithm_runs_saved_and_loaded(tmp_path):
-    from kesler import load
-
     stream = make_stream(3)
     model = LinearMax(homemade.counted.with_parameters(0.3)).fit(stream.X[:20], stream.y[:20])
     model.save(tmp_path / "m")
@@ -221,6 +221,59 @@ def test_the_proof_replayed_on_sub_experts(name, on_new_class, sparse):
     assert late == (k - 1 if on_new_class == "unseen" else 0)
     ours = model._learner.arrays()["weights.values.0"][:n, 0].astype(float)
     np.testing.assert_allclose(direction(ours), direction(threshold.w), atol=2e-3)
+
+
+def low_by_kind(label: Any, ratings: Any, weights: Any) -> Any:
+    """Two kinds of unseen classes: of the second, sub-experts with more weight are surer."""
+    lowest = ratings.min(axis=0) - 0.25
+    largest = abs(weights).max()
+    return lowest if label % 2 or largest == 0 else lowest - weights / largest
+
+
+@pytest.mark.parametrize("name", ["wma", "perceptron", "romma", "p-norm"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_users_ratings_of_kinds_of_unseen_classes(name, sparse, tmp_path):
+    """Mesterharm 2001, sec. 6.2: z = x^inf - x^lambda, with an x^inf of the user's."""
+    values, right = ratings_of_classes(7, sparse=sparse, k=5)
+    k, n = values.shape[1:]
+    parts = [Shared(SubExperts(unseen=low_by_kind))]
+    model = LinearMax(name, parts, on_new_class="unseen")
+    threshold, known, late = reference_threshold.ALGORITHMS[name](n), [], 0
+    for t, (x, y) in enumerate(zip(values, right, strict=True)):
+        rivals = [r for r in known if r != y]
+        if rivals:
+            own = x[y].astype(float)
+            if y not in known:
+                own, late = low_by_kind(y, x[known].astype(float), threshold.w), late + 1
+            scores = {r: float(x[r] @ threshold.w) for r in known}
+            rival = max(rivals, key=lambda r: (scores[r], -known.index(r)))
+            threshold.learn(own - x[rival])
+        if y not in known:
+            known.append(y)
+        model.learn_one({r: x[r] for r in range(k)}, y)
+        if t == 20:
+            model.save(tmp_path / "m")
+            model = load(tmp_path / "m", custom=[low_by_kind])
+    assert late == k - 1
+    ours = model._learner.arrays()["weights.values.0"][:n, 0].astype(float)
+    np.testing.assert_allclose(direction(ours), direction(threshold.w), atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("unseen", "said"),
+    [
+        (lambda label, ratings, weights: [1.0, 2.0], "one for each of the 3 sub-experts"),
+        (lambda label, ratings, weights: 1 / 0, "division by zero"),
+        (lambda label, ratings, weights: np.nan, "not finite"),
+    ],
+)
+def test_what_is_no_rating_of_an_unseen_class_is_refused(unseen, said):
+    model = LinearMax("perceptron", [Shared(SubExperts(unseen))], on_new_class="unseen")
+    model.learn_one({0: [1.0, 2.0, 3.0]}, 0)
+    with pytest.raises(KeslerError, match=said):
+        model.learn_one({0: [1.0, 2.0, 3.0]}, 1)
+    with pytest.raises(KeslerError, match="give a function"):
+        SubExperts(unseen=3.0)
 
 
 @pytest.mark.parametrize("name", ["wma", "perceptron", "romma"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,8 +17,10 @@ import few_labels_queries
 import fink2006
 import lecture
 import projections
+import ties
 from enron import read_mail
 from kesler import OnlineClassifier, progressive_validate
+from kesler.links import Exponential
 from kesler.updates import ConProj, PassiveAggressive, SimPerc
 from report import spread, table
 
@@ -142,6 +146,14 @@ def test_projections_make_the_mistakes_of_a_reference_written_from_the_paper():
 
 
 @pytest.mark.data
+@pytest.mark.data
+@pytest.mark.parametrize("rule", ties.RULES)
+def test_counts_of_label_sets_are_those_of_float64(rule):
+    X, Y = ties.read("emotions", 200)
+    link = Exponential(math.e, total=10.0)
+    assert ties.by_kesler(X, Y, rule, link) == ties.in_float64(X, Y, rule, link)
+
+
 @pytest.mark.parametrize("rule", entropic.KESLER)
 @pytest.mark.parametrize("total", [10.0, 100.0])
 def test_entropic_projections_make_the_mistakes_of_a_reference(rule, total):

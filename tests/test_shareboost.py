@@ -387,6 +387,25 @@ def test_the_guesses_of_the_hessian_change_nothing_but_steps(monkeypatch):
     assert in_chunks.n_iter_ > expected.n_iter_
 
 
+def test_rare_values_are_estimated_from_more_rows(monkeypatch):
+    """Words: few of the rows with curvature hold one, so that a sample of rows misses most."""
+    generator = np.random.default_rng(0)
+    y = generator.integers(0, 4, 4000)
+    likely = 0.002 + 0.05 * (generator.random((4, 40)) < 0.3)
+    X = (generator.random((4000, 40)) < likely[y]).astype(float)
+
+    def fitted():
+        return ShareBoostClassifier(25, loss="softmax", tol=1e-6).fit(X, y)
+
+    more = fitted()
+    monkeypatch.setattr(greedy, "TELLING_ROWS", 0.0)
+    fewer = fitted()
+    assert more.n_iter_ < 0.8 * fewer.n_iter_
+    assert more.path_.table()["loss"][-1] == pytest.approx(
+        fewer.path_.table()["loss"][-1], rel=1e-3
+    )
+
+
 # ---- penalties ----------------------------------------------------------------------------------
 
 

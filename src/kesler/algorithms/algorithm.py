@@ -15,6 +15,7 @@ Update = Callable[..., None]
 """update(parameters, positions, z, margin, weights, states, numbers): changes the last three."""
 
 MOST_STATES = 4
+FEWEST_NUMBERS, MOST_NUMBERS = 8, 1 << 24
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class CustomAlgorithm(UserPart, ThresholdAlgorithm):
     update: Update  # type: ignore[misc]
     begins_at: float = 0.0  # type: ignore[misc]
     n_states: int = 0  # type: ignore[misc]
+    n_numbers: int = FEWEST_NUMBERS  # type: ignore[misc]
 
     kind = "linear-threshold algorithm"
     field = "update"
@@ -56,19 +58,29 @@ class CustomAlgorithm(UserPart, ThresholdAlgorithm):
             raise KeslerError(
                 f"{self!r}: n_states={self.n_states!r} must be an integer from 0 to {MOST_STATES}"
             )
+        if self.n_numbers not in range(FEWEST_NUMBERS, MOST_NUMBERS + 1):
+            raise KeslerError(
+                f"{self!r}: n_numbers={self.n_numbers!r} must be an integer from {FEWEST_NUMBERS} "
+                f"to {MOST_NUMBERS:,}"
+            )
 
 
 @overload
 def threshold_algorithm(function: Update) -> CustomAlgorithm: ...
 @overload
 def threshold_algorithm(
-    *, begins_at: float = ..., n_states: int = ..., parameters: tuple[float, ...] = ...
+    *,
+    begins_at: float = ...,
+    n_states: int = ...,
+    n_numbers: int = ...,
+    parameters: tuple[float, ...] = ...,
 ) -> Callable[[Update], CustomAlgorithm]: ...
 def threshold_algorithm(
     function: Update | None = None,
     *,
     begins_at: float = 0.0,
     n_states: int = 0,
+    n_numbers: int = FEWEST_NUMBERS,
     parameters: tuple[float, ...] = (),
 ) -> Any:
     r"""Make a linear-threshold algorithm of a plain Python function, which is compiled.
@@ -84,6 +96,9 @@ def threshold_algorithm(
     begins_at : the initial weight of features not yet seen; 0 for an algorithm that multiplies all
         weights itself instead of the scale.
     n_states : the number of values stored beside each weight, from 0 to 4; they are initially 0.
+    n_numbers : the number of values for its own use, from 8 to 2^24. With more of them an algorithm
+        keeps the instances of earlier trials, :math:`w := f(w, z_1, \dots, z_t)`: "Write your own"
+        has a support vector machine over sub-experts. Each costs 8 bytes, and some 1 ns a trial.
     parameters : numbers passed to the function as an array.
 
     Returns
@@ -91,9 +106,9 @@ def threshold_algorithm(
     A decorator that turns ``function(parameters, positions, z, margin, weights, states, numbers)``
     into an algorithm. z, float64 of shape (n,), has the non-zeros of the instance, and positions
     their indices: ``weights[positions[j]]`` (float32, all weights) belongs to z[j], as does
-    ``states[i, positions[j]]`` (float64). numbers are 8 float64 for its own use, initially 0 except
-    for numbers[0], the scale: the learnt weights are numbers[0] * weights, so that all of them can
-    be shrunk in O(1). margin is numbers[0] <weights, z>.
+    ``states[i, positions[j]]`` (float64). numbers are `n_numbers` float64 for its own use,
+    initially 0 except for numbers[0], the scale: the learnt weights are numbers[0] * weights, so
+    that all of them can be shrunk in O(1). margin is numbers[0] <weights, z>.
 
     Raises
     ------
@@ -105,7 +120,9 @@ def threshold_algorithm(
 
     Notes
     -----
-    The function is called once per trial, at O(n) for most algorithms. Finite numbers that it
+    The function is called once per trial, at O(n) for most algorithms. The position
+    of a sub-expert is the same in all trials; those of weights of classes change when their table
+    grows. Finite numbers that it
     writes to weights of other rows are not checked.
 
     References
@@ -129,6 +146,7 @@ def threshold_algorithm(
             update=function,
             begins_at=float(begins_at),
             n_states=n_states,
+            n_numbers=n_numbers,
             values=tuple(float(p) for p in parameters),
         )
 

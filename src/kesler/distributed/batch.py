@@ -467,6 +467,10 @@ class SpreadSums:
         """Return the sum of the squares of each column."""
         return np.asarray(self.local.total(LocalSums.squares))
 
+    def fourths(self) -> Floats:
+        """Return the sum of the fourth powers of each column."""
+        return np.asarray(self.local.total(LocalSums.fourths))
+
     def curvatures(self, residuals: SpreadResiduals) -> Floats:
         """Return the sums of the second derivatives."""
         return np.asarray(self.local.total(_of_residuals(LocalSums.curvatures), residuals.values))

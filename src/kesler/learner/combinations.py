@@ -13,7 +13,6 @@ from kesler.hypotheses import Ordered, Part, Shared, takes_ratings
 from kesler.learner.classes import OnNewClass
 from kesler.learner.targets import Kind
 from kesler.links.link import Linear, Link
-from kesler.maps.view import SubExperts
 from kesler.parts.constraints import VS_REST
 from kesler.preconditioners import Preconditioner, resolve_preconditioner
 from kesler.preprocessing.method import Preprocessing
@@ -168,7 +167,7 @@ def require_conceivable(
             f"on_new_class={on_new_class!r} is unknown: choose one of "
             f"{', '.join(get_args(OnNewClass))}"
         )
-    if on_new_class == "unseen" and (answer != "class" or list(parts) != [Shared(SubExperts())]):
+    if on_new_class == "unseen" and (answer != "class" or not _are_shared_sub_experts(parts)):
         raise KeslerError(
             'on_new_class="unseen" is the rating of unseen classes by sub-experts, which only '
             'hypotheses="sub-experts" for single classes have: choose on_new_class="learn" or '
@@ -188,6 +187,11 @@ def require_conceivable(
                 f'on_new_class="inherit" trains a virtual class, but {reason}: choose '
                 'on_new_class="learn" or "register"'
             )
+
+
+def _are_shared_sub_experts(parts: Sequence[Part]) -> bool:
+    """Return whether the only part is a weight for each sub-expert."""
+    return [type(part) for part in parts] == [Shared] and takes_ratings(parts)
 
 
 def require_replayable(

@@ -348,8 +348,15 @@ on_new_class, preprocessing, half_life, replay, decision : as in
             piece, some = rows[run], None if weights is None else weights[run]
             if is_first and len(self.classes):
                 sub_expert_weights = self.weights[: rows.n_sub_experts, 0].astype(np.float64)
+                unseen = self.parts[0].feature_map.unseen  # type: ignore[union-attr]
+                if unseen is not None:  # ours depends on the ratios of weights alone
+                    sub_expert_weights *= self.scale
                 ratings = rated_as_unseen(
-                    piece.ratings, labels[run.start], self.classes, sub_expert_weights
+                    piece.ratings,
+                    labels[run.start],
+                    self.classes,
+                    sub_expert_weights,
+                    unseen,
                 )
                 piece = replace(piece, ratings=ratings)
             found.append(

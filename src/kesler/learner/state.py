@@ -423,6 +423,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
             "better": n_classes if self.margin_costs else 1,
             "worse": n_classes if self.margin_costs or self.has_costs else 1,
             "state": self.n_states,
+            "own number": self.rule.n_numbers,
             "statistic": len(self.statistics) if self.comparing is None else 0,
             "pooled": self.n_pooled,
             "part": len(self.parts),

@@ -6,15 +6,18 @@ low enough that such a class is never predicted. Once the class has been learnt,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import Label
 from kesler.data.ratings import Ratings
+from kesler.errors import KeslerError
 from kesler.learner.classes import ClassTable
+from kesler.maps.view import Unseen
 
 # The share of the range of ratings by which the mean of the lowest class is undercut: float32 must
 # not turn a defeat into a tie.
@@ -46,7 +49,13 @@ def runs_of(classes: ClassTable, labels: Sequence[Label]) -> Iterator[tuple[slic
         yield slice(start, len(labels)), False
 
 
-def rated_as_unseen(ratings: Ratings, label: Label, known: ClassTable, weights: Numbers) -> Ratings:
+def rated_as_unseen(
+    ratings: Ratings,
+    label: Label,
+    known: ClassTable,
+    weights: Numbers,
+    unseen: Unseen | None = None,
+) -> Ratings:
     """Return the ratings of one row with those that this class has while it is unseen.
 
     Parameters
@@ -55,6 +64,7 @@ def rated_as_unseen(ratings: Ratings, label: Label, known: ClassTable, weights: 
     label : the label of the class.
     known : the classes seen before, at least one.
     weights : the weight of each sub-expert, or common multiples of them.
+    unseen : a user's function of the ratings of unseen classes, None for ours.
     """
     labels = [ratings.labels[number] for number in ratings.rated]
     rated = {r: ratings.vectors[i : i + 1] for i, r in enumerate(labels) if r in known}
@@ -65,11 +75,33 @@ def rated_as_unseen(ratings: Ratings, label: Label, known: ClassTable, weights: 
     table = np.zeros((min(len(rated) + 1, len(known)), len(listed)))
     for line, vector in zip(table, rated.values(), strict=False):
         line[np.searchsorted(listed, vector.indices)] = vector.values
-    rating = rating_of_unseen(table, weights[listed])
     entries = {r: dict(zip(v.indices.tolist(), v.values, strict=True)) for r, v in rated.items()}
-    entries[label] = dict.fromkeys(listed.tolist(), rating)
+    if unseen is None:
+        entries[label] = dict.fromkeys(listed.tolist(), rating_of_unseen(table, weights[listed]))
+    else:
+        entries[label] = dict(enumerate(_by_user(unseen, label, rated, known, weights)))
     found = Ratings.from_sparse_rows(entries).without_zeros()
     return replace(found, n_sub_experts=ratings.n_sub_experts)
+
+
+def _by_user(
+    unseen: Unseen, label: Label, rated: Mapping[Label, Any], known: ClassTable, weights: Numbers
+) -> list[float]:
+    """Return the ratings of an unseen class by each sub-expert, from a user's function."""
+    table = np.zeros((len(known), len(weights)))
+    for r, vector in rated.items():
+        table[known.code(r), vector.indices] = vector.values
+    try:
+        found = np.asarray(unseen(label, table, weights.copy()), dtype=np.float64)
+        each = np.broadcast_to(found, weights.shape)
+    except Exception as error:
+        raise KeslerError(
+            f"{unseen!r} failed on the ratings of the unseen class {label!r} ({error}): it must "
+            f"return one number, or one for each of the {len(weights)} sub-experts"
+        ) from error
+    if not np.isfinite(each).all():
+        raise KeslerError(f"{unseen!r} rated the unseen class {label!r} by numbers not finite")
+    return each.tolist()  # type: ignore[no-any-return]
 
 
 def rating_of_unseen(ratings: Numbers, weights: Numbers) -> float:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from kesler.errors import KeslerError
+
+Unseen = Callable[[Any, Any, Any], Any]
+"""unseen(label, ratings, weights): the ratings of a class that has not been seen."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,22 @@ class SubExperts(View):
     which sub-experts to trust. With :class:`~kesler.hypotheses.PerClass`, there is one per
     sub-expert and class: it learns which to trust for each class.
 
+    Parameters
+    ----------
+    unseen : function or None, default None
+        With ``on_new_class="unseen"``, the ratings of a class that has not been seen yet, for the
+        step of its first row: ``unseen(label, ratings, weights)``, of the label that turns out
+        right, the float64 ratings of the known classes in the row, of shape (classes, sub-experts),
+        in the order of their first rows, and the weights of the sub-experts, returns one number for
+        all sub-experts or one for each. Kinds of unseen classes are told apart by the label. None
+        is one number that loses every vote, see :class:`~kesler.LinearMax`.
+
+    Raises
+    ------
+    KeslerError
+        If `unseen` is no function; while learning, if it raises an error or returns something else.
+        The rows before are then learnt.
+
     Notes
     -----
     A class without ratings in an example has rating 0 from every sub-expert. New sub-experts may
@@ -60,4 +82,16 @@ class SubExperts(View):
     ('work', 1)
     """
 
+    unseen: Unseen | None = None
+
     zero_at_zero: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.unseen is not None and not callable(self.unseen):
+            raise KeslerError(
+                f"SubExperts(unseen={self.unseen!r}): give a function of the label, the ratings "
+                "and the weights, or None"
+            )
+
+    def __repr__(self) -> str:
+        return "SubExperts()" if self.unseen is None else f"SubExperts(unseen={self.unseen!r})"

@@ -74,7 +74,9 @@ default "winnow"
         of the ratings of the class of lowest score, weighted by the sub-experts' weights, less a
         thousandth of the range of the ratings; within that range, so that :math:`|z_i|` remains
         bounded. Sub-experts that rate no known class in the row do not rate unseen ones. With
-        weights of both signs no rating in the range may be low enough.
+        weights of both signs no rating in the range may be low enough. Other ratings, which may
+        differ from sub-expert to sub-expert and from one kind of class to another, are set by
+        ``Shared(SubExperts(unseen=...))``, see :class:`~kesler.maps.SubExperts`.
 
     Attributes
     ----------

@@ -73,7 +73,7 @@ def _of_algorithm(algorithm: Any) -> Iterator[Arguments]:
     """Yield parameters, positions, z, margin, weights, states and numbers."""
     for margin in (-0.5, 0.0, 0.5):
         weights = np.full(7, algorithm.begins_at, dtype=np.float32)
-        states, numbers = np.zeros((algorithm.n_states, 7)), np.eye(1, 8)[0]
+        states, numbers = np.zeros((algorithm.n_states, 7)), np.eye(1, algorithm.n_numbers)[0]
         positions, z = np.array([0, 3, 6]), np.array([1.0, -2.0, 0.5])
         yield np.array(algorithm.values), positions, z, margin, weights, states, numbers
 

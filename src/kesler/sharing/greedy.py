@@ -33,8 +33,9 @@ MEMORY_OF_WHOLE, MEMORY_OF_BLOCKS = 8, 60
 # Rows from which the blocks are estimated: at least so many per column, and so many in total that
 # the estimate takes about as long as a few steps.
 ROWS_PER_COLUMN, STEPS_WORTH = 12, 20
-# Rows per column from which the block of a pair of classes is estimated.
-ROWS_PER_PAIR = 20
+# Rows per column from which the block of a pair of classes is estimated: so many, or so many of an
+# average column's rows that are not far below its largest values, if those are rare, as words are.
+ROWS_PER_PAIR, TELLING_ROWS = 20, 3.2
 # Blocks ignore interactions of columns that are further apart than WIDEST_BLOCK in the order of
 # choice, and have at most MOST_NUMBERS entries in total.
 WIDEST_BLOCK, MOST_NUMBERS = 512, 1 << 25
@@ -151,7 +152,9 @@ class Corrective:
         squares = sums.squares() / sums.n_rows
         ridge += LEAST * (curvatures.sum() / n_classes) * squares[:, None] + TINY
         if ridge.size <= MOST_WEIGHTS and n_classes <= MOST_CLASSES:
-            wanted = _fewer(ROWS_PER_PAIR * n_columns, sums.n_rows)
+            rarity = float(np.mean(sums.fourths() / sums.n_rows / np.maximum(squares**2, TINY)))
+            rows_per_column = max(ROWS_PER_PAIR, TELLING_ROWS * rarity)
+            wanted = _fewer(int(rows_per_column * n_columns), sums.n_rows)
             return PairBlocks.of(sums.pair_blocks(state.residuals, wanted), ridge), MEMORY_OF_WHOLE
         chunks = []
         for chunk in _chunks(n_columns, n_classes):

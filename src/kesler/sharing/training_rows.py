@@ -100,6 +100,9 @@ class RowSums(Protocol):
     def squares(self) -> Floats:
         """Return the sum of the squares of each column."""
 
+    def fourths(self) -> Floats:
+        """Return the sum of the fourth powers of each column."""
+
     def curvatures(self, residuals: RowValues) -> Floats:
         """Return the second derivatives with respect to the scores of each class, summed."""
 
@@ -180,6 +183,11 @@ class LocalSums:
         """Return the sum of the squares of each column."""
         A = self.rows_of_columns
         return np.asarray(np.einsum("ji,ji->j", A, A))
+
+    def fourths(self) -> Floats:
+        """Return the sum of the fourth powers of each column."""
+        squares = np.square(self.rows_of_columns)
+        return np.asarray(np.einsum("ji,ji->j", squares, squares))
 
     def curvatures(self, residuals: Floats) -> Floats:
         """Return the sums of the second derivatives."""

@@ -9,10 +9,10 @@ Axes: "feature", the features seen so far; "row", the rows of the weight table, 
 sub-expert; "hypothesis", the columns of the weight table; "class"; "part", the parts of the
 hypotheses; "statistic", the running statistics of each class; "number", the running statistics of
 preprocessing; "input", the features of rows before their expansion; "measured", these or, without
-an expansion, the features; "edge", "pair_edge", the inner
-edges of bins; "projected", the random features; "slot", the rows kept for replay; "state", the
-additional values stored for each weight; "better", the classes if confusions have costs, else 1;
-"worse", the classes if confusions or the targets have costs, else 1.
+an expansion, the features; "edge", "pair_edge", the inner edges of bins; "projected", the random
+features; "slot", the rows kept for replay; "own number", the values that an algorithm has for its
+own use; "state", the additional values stored for each weight; "better", the classes if confusions
+have costs, else 1; "worse", the classes if confusions or the targets have costs, else 1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import numpy as np
 from kesler.state.fields import Field, Given, record
 
 MOST_ROWS = 2**62  # of a count in a model file: counts go on from there
-MOST_NUMBERS = 8  # state variables of an algorithm, of which the scale of the weights is the first
 
 f4, f8, i4, i8, flag = np.float32, np.float64, np.int32, np.int64, np.bool_
 
@@ -400,7 +399,7 @@ class Algorithm(NamedTuple):
     """
 
     address: int
-    numbers: Annotated[Any, Field(f8, (MOST_NUMBERS,), when="rule.update")]
+    numbers: Annotated[Any, Field(f8, ("own number",), when="rule.update")]
 
 
 class Preconditioner(NamedTuple):

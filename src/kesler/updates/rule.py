@@ -47,8 +47,8 @@ class UpdateRule:
     preconditioner : the preconditioner that it brings along, None if it allows any.
     update : the compiled function of a rule that changes weights itself, None for all others; see
         :mod:`kesler.algorithms`.
-    begins_at, n_states : for such a rule, the initial weight of features not yet seen, and the
-        number of values stored beside each weight.
+    begins_at, n_states, n_numbers : for such a rule, the initial weight of features not yet seen,
+        the number of values stored beside each weight, and that of its own values.
     feedback : the number of a rule that learns from being told whether a shown class is right, in
         compiled code; 0 for rules of targets.
     second_moments : which moments of all pairs of class and feature such a rule keeps.
@@ -64,6 +64,7 @@ class UpdateRule:
     update: ClassVar[Callable[..., None] | None] = None
     begins_at: ClassVar[float] = 0.0
     n_states: ClassVar[int] = 0
+    n_numbers: ClassVar[int] = 8
     feedback: ClassVar[int] = Feedback.CONSTRAINTS
     second_moments: ClassVar[Literal["", "diagonal", "matrix"]] = ""
 
