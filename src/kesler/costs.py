@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,21 @@ __all__ = [
     "Costs",
 ]
 
+NEVER = -1e30  # a margin that any two scores keep
+
 
 @dataclass(frozen=True)
 class Costs:
     r"""The cost of each confusion; the margin of a constraint is proportional to it.
 
     .. math:: h(x, y) \ge h(x, s) + \text{margin} \cdot \text{cost}(y, s)
+
+    Of label sets it is the constraint of a relevant label y over an irrelevant one s. Of ranks, a
+    rank s is compared with its neighbour r that is nearer to y, by the difference of their costs,
+
+    .. math:: h(x, r) \ge h(x, s) + \text{margin} \cdot (\text{cost}(y, s) - \text{cost}(y, r))
+
+    with :math:`\text{cost}(y, y) = 0`, whose sums are the constraints above.
 
     Parameters
     ----------
@@ -45,7 +55,8 @@ class Costs:
 
     References
     ----------
-    Chang (2017), the margin :math:`\Delta(y, y')`; Crammer et al. (2006), Section 10.
+    Chang (2017), the margin :math:`\Delta(y, y')`; Crammer et al. (2006), Section 10; Lin and Li
+    (2012), "Reduction from cost-sensitive ordinal ranking to weighted binary classification".
 
     Examples
     --------
@@ -90,6 +101,35 @@ class Costs:
                 if i != j and max(i, j) >= n_known:
                     table[i, j] = margin * self.of(right, wrong)
 
+    def fill_rank(
+        self, table: npt.NDArray[np.float64], labels: list[Label], order: list[int], y: int
+    ) -> None:
+        """Write what each rank costs more than the neighbour that is nearer to rank y.
+
+        Of all other pairs, which are not compared, a constraint is never violated.
+        """
+        table[:] = NEVER
+        for side in _sides(order, order.index(y)):
+            costs = [0.0, *(self.of(labels[y], labels[r]) for r in side[1:])]
+            for (near, less), (far, more) in pairwise(zip(side, costs, strict=True)):
+                table[near, far] = more - less
+
+    def require_rising(self, ranks: Sequence[Label]) -> None:
+        """Raise unless the cost of each rank is at least that of any rank nearer to the right one.
+
+        ranks : all of them, in their order.
+        """
+        for at, right in enumerate(ranks):
+            for side in _sides(ranks, at):
+                for near, far in pairwise(side[1:]):
+                    if self.of(right, far) < self.of(right, near):
+                        raise KeslerError(
+                            f"costs: predicting {far!r} where {right!r} is right costs less than "
+                            f"{near!r}, which is nearer: ranks are learnt by comparing neighbours, "
+                            "so costs must not fall with the distance from the right rank; pairs "
+                            "missing from a mapping cost 1"
+                        )
+
     @property
     def labels(self) -> list[Label]:
         """The labels for which costs were given."""
@@ -106,6 +146,11 @@ class Costs:
         elif not isinstance(self.given, Mapping):
             capacity = np.zeros((len(labels), len(labels)))
             self.fill(capacity, labels, n_known, 1.0)
+
+
+def _sides(ranks: Sequence[Any], at: int) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return the ranks from one on upwards, and from it on downwards."""
+    return ranks[at:], ranks[at::-1]
 
 
 def _checked(item: tuple[Any, Any]) -> tuple[tuple[Label, Label], float]:

@@ -121,10 +121,13 @@ labels of one type
     def order(self) -> list[int]:
         """The numbers of the labels, in the order of `classes_`."""
         if len(self._sorted) != len(self.labels):
-            labels: list[Any] = self.labels
-            key = None if self.declared is None else self.declared.index
-            self._sorted = [self._codes[label] for label in sorted(labels, key=key)]
+            self._sorted = [self._codes[label] for label in self.ordered_with(())]
         return self._sorted
+
+    def ordered_with(self, new: Sequence[Label]) -> list[Label]:
+        """Return the labels and these new ones in the order of `classes_`."""
+        labels: list[Any] = [*self.labels, *new]
+        return sorted(labels, key=None if self.declared is None else self.declared.index)
 
     @property
     def in_order(self) -> npt.NDArray[Any]:
