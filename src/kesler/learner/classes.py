@@ -121,7 +121,9 @@ labels of one type
     def order(self) -> list[int]:
         """The numbers of the labels, in the order of `classes_`."""
         if len(self._sorted) != len(self.labels):
-            self._sorted = [self._codes[label] for label in self.ordered_with(())]
+            labels: list[Any] = self.labels
+            key = None if self.declared is None else self.declared.index
+            self._sorted = [self._codes[label] for label in sorted(labels, key=key)]
         return self._sorted
 
     def ordered_with(self, new: Sequence[Label]) -> list[Label]:

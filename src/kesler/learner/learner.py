@@ -220,7 +220,8 @@ on_new_class, preprocessing, half_life, replay, decision : as in
 
         Rows to be expanded are returned as they are, since their expansion learns statistics.
         """
-        given = rows.rows if isinstance(rows, Event) and self._copies_events else rows
+        copies = self.expansion is not None or self.replay is not None
+        given = rows.rows if copies and isinstance(rows, Event) else rows
         if self.expansion is None:
             return self._prepare(given)
         assert isinstance(given, Rows)
@@ -228,11 +229,6 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         self._require_dense(given)
         self._provide_inputs(given.n_features)
         return given
-
-    @property
-    def _copies_events(self) -> bool:
-        """Whether the row of an event is kept, or expanded."""
-        return self.expansion is not None or self.replay is not None
 
     def _admitted_with(self, rows: Rows | Event, labels: Sequence[Label]) -> Rows | RowBuffer:
         """Return admitted rows, with the capacity for them and for these labels."""
@@ -427,7 +423,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         -------
         The predicted class number, or None if nothing was learnt because these steps are required.
         """
-        if self._copies_events:
+        if self.expansion is not None or self.replay is not None:
             return None
         if self.comparing is not None or self.ranks is not None or self.prices_targets:
             return None

@@ -77,11 +77,6 @@ class Requirements:
         return None if self.decision == "distance" else self.costs
 
     @property
-    def prices_targets(self) -> bool:
-        """Whether the margins of a row follow from its target: ranks with costs."""
-        return self.answer == "rank" and self.costs is not None
-
-    @property
     def has_costs(self) -> bool:
         """Whether targets are costs of classes."""
         return self.answer == "costs"

@@ -150,8 +150,11 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         ]
         self._smoothing = smoothing_of(self._maps)
         self._require_linear_beginning()
-        if self.replay is not None and self.expansion is None:
-            self.kept_lists = KeptLists()
+        if self.replay is not None:
+            self.keeps_table = self.expansion is not None
+            self.kept_lists = None if self.keeps_table else KeptLists()
+        # Whether the margins of a row follow from its target.
+        self.prices_targets = self.answer == "rank" and self.costs is not None
         self.lock = learner_lock(self)
         self.stays_dense = False  # whether weights are never stored in sparse rows
         self.sparse: SparseWeights | None = None
