@@ -45,7 +45,7 @@ VALUES: dict[str, list[Any]] = {
     "update": ["pa1", "ensemble", MIRA(C=0.5), SoftmaxGradient(2.0)],
     "link": ["exponential", Exponential()],
     "averaged": [True],
-    "costs": [{("a", "b"): 3.0}],
+    "costs": [{("a", "b"): 3.0}, {("a", "c"): 3.0, ("c", "a"): 2.0}],
     "intercept": [2.0, np.float32(0.5)],
     "kernel": ["rbf"],
     "sigma": [2.0],

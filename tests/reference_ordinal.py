@@ -23,11 +23,21 @@ WORST = reference.names_of(reference.most_violated)
 
 
 class Thresholds:
-    """The blocks of one expanded vector: w and thresholds, and one vector a rank."""
+    """The blocks of one expanded vector: w and thresholds, and one vector a rank.
 
-    def __init__(self, kinds: tuple[str, ...], n: int, n_ranks: int) -> None:
+    Or a vector for each node of a tree, given the nodes above each rank, and one that all ranks
+    share over a feature map of `reference.MAPS`, with the rows of each rank in `past`.
+    """
+
+    def __init__(
+        self, kinds: tuple[str, ...], n: int, n_ranks: int, nodes: Any = (), view: Any = None
+    ) -> None:
         self.kinds, self.n, self.n_ranks = kinds, n, n_ranks
+        self.nodes, self.view = nodes, view
+        self.past: list[list[Any]] = [[] for _ in range(n_ranks)]
+        self.names = sorted({node for above in nodes for node in above}, key=str)
         sizes = {"ordered": n - 1 + n_ranks, "per_class": n * n_ranks}
+        sizes |= {"tree": n * len(self.names), "shared": n}
         self.starts = dict(
             zip(kinds, np.cumsum([0, *(sizes[kind] for kind in kinds)]), strict=False)
         )
@@ -44,6 +54,13 @@ class Thresholds:
             for rank, sign in ((upper, 1.0), (lower, -1.0)):
                 start = self.starts["per_class"] + rank * self.n
                 d[start : start + self.n] = sign * x
+        for rank, sign in ((upper, 1.0), (lower, -1.0)):
+            for node in self.nodes[rank] if "tree" in self.kinds else ():
+                start = self.starts["tree"] + self.names.index(node) * self.n
+                d[start : start + self.n] += sign * x
+            if "shared" in self.kinds:
+                start = self.starts["shared"]
+                d[start : start + self.n] += sign * reference.view(self.view, x, self.past[rank])
         return d
 
     def known(self, ranks: list[int], seen: Array) -> Array:
@@ -74,10 +91,18 @@ class Thresholds:
             b[known[0]] = b[known[1]] - (b[known[-1]] - b[known[1]]) / gaps
 
 
-def choice(update: str, leads: Array, margin: float, wrong: Array, swapped: Array) -> list[int]:
-    """Amit et al. 2006, sec. 4: which instances a rule moves along."""
-    order = sorted(range(len(leads)), key=lambda j: (leads[j], not swapped[j]))
-    lossy, mistaken = [j for j in order if leads[j] < margin], [j for j in order if wrong[j]]
+def margins_of(known: list[int], rank: int, cost: Any) -> Array:
+    """Lin and Li 2012: a threshold counts by how much the costs on its sides differ."""
+    prices = [0.0 if r == rank or cost is None else cost(rank, r) for r in known]
+    differ = np.abs(np.diff(prices))
+    return np.ones(len(differ)) if cost is None else differ
+
+
+def choice(update: str, leads: Array, margins: Array, wrong: Array, ties: list[Any]) -> list[int]:
+    """Amit et al. 2006, sec. 4: which instances a rule moves along; of equal ones the first tie."""
+    most = margins.max(initial=0.0)
+    order = sorted(range(len(leads)), key=lambda j: (leads[j] + most - margins[j], ties[j]))
+    lossy, mistaken = [j for j in order if leads[j] < margins[j]], [j for j in order if wrong[j]]
     not_ahead = [j for j in order if leads[j] <= 0]
     return {
         **dict.fromkeys(reference.names_of(reference.predicted), mistaken[:1]),
@@ -98,12 +123,13 @@ def is_clear(scores: Array, sizes: Array) -> bool:
     return not (near & (group != group[best])).any()
 
 
-def is_decided(update: str, leads: Array, margin: float, sizes: Array) -> bool:
+def is_decided(update: str, leads: Array, margins: Array, sizes: Array) -> bool:
     """Whether no choice of constraints hangs on the last bits of a number; 0 is exact."""
     close = CLOSE * sizes.max()
-    near = (abs(leads) < close * (sizes > 0)) | (abs(leads - margin) < close * (sizes > 0))
-    worst = np.argmin(leads)
-    tied = (leads - leads[worst] < close) & ((sizes > 0) | (sizes[worst] > 0))
+    near = (abs(leads) < close * (sizes > 0)) | (abs(leads - margins) < close * (sizes > 0))
+    behind = leads - margins
+    worst = np.argmin(behind)
+    tied = (behind - behind[worst] < close) & ((sizes > 0) | (sizes[worst] > 0))
     tied[worst] = False
     return not (near.any() or (update in ("perceptron", *WORST) and tied.any()))
 
@@ -116,9 +142,11 @@ def reference_ordinal_run(
     C: float = 1.0,
     weights: Any = None,
     link: reference_links.Link | None = None,
+    cost: Any = None,
+    **sharing: Any,
 ) -> dict[str, Any]:
     """Amit et al. 2006, Fig. 2: one pass; ranks y are numbers, which may come in any order."""
-    space = Thresholds(kinds, X.shape[1], int(np.max(y)) + 1)
+    space = Thresholds(kinds, X.shape[1], int(np.max(y)) + 1, **sharing)
     geometry = link or reference_links.linear()
     seen_features = np.zeros(X.shape[1], dtype=bool)
     v, moved = np.zeros(space.size), np.zeros(space.size)
@@ -144,6 +172,7 @@ def reference_ordinal_run(
             space.begin(v, known, rank)
             moved[:] = np.maximum(moved, abs(v))
             known, seen = sorted([*known, rank]), [*seen, rank]
+            space.past[rank].append((x, weight))
             continue
         labels = np.array([1.0 if rank >= upper else -1.0 for _, upper in pairs])
         A = labels[:, None] * D
@@ -152,14 +181,22 @@ def reference_ordinal_run(
         order = np.array([seen.index(b) - seen.index(a) for a, b in pairs])
         swapped = labels * order > 0
         wrong = (leads < 0) | ((leads == 0) & swapped)
-        if pairs and not is_decided(update, leads, margin, sizes):
+        margins = margin * margins_of(known, rank, cost)
+        if pairs and not is_decided(update, leads, margins, sizes):
             doubtful = min(doubtful, t)
         mistakes += bool(wrong.any())
-        along = choice(update, leads, margin, wrong, swapped)
+        ties: list[Any] = (~swapped).tolist()
+        if cost is not None:  # as of classes: the better one seen first, then the worse one
+            better_first = [(b, a) if rank >= b else (a, b) for a, b in pairs]
+            ties = [(seen.index(r), seen.index(s)) for r, s in better_first]
+        along = choice(update, leads, margins, wrong, ties)
+        space.past[rank].append((x, weight))
         if along:
             d = A[along]
             norms = np.array([geometry.squared_norm(each) for each in d])
-            alpha = reference.RULES[update](margin - leads[along], norms, d @ d.T, C * weight)
+            alpha = reference.RULES[update](
+                margins[along] - leads[along], norms, d @ d.T, C * weight
+            )
             alpha = weight * alpha if update in reference.UNIT_STEPS else alpha
             v, moved = v + alpha @ d, moved + alpha @ abs(d)
     found = {"v": v, "moved": moved, "mistakes": mistakes, "doubtful": doubtful}

@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import reference
 from kesler import (
     KeslerError,
     OnlineClassifier,
@@ -26,7 +27,7 @@ from kesler import (
 )
 from kesler.datasets import load as load_data
 from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
-from kesler.maps import Frequency
+from kesler.maps import Distance, Frequency
 from kesler.updates import SimProj
 from reference_links import LINKS
 from reference_ordinal import prank, reference_ordinal_run
@@ -56,7 +57,13 @@ def sums_of(model: OnlineOrdinalClassifier, space: Any) -> np.ndarray:
     for i, kind in enumerate(space.kinds):
         linked = model.link != "linear"
         table = arrays[f"weights.states.{i}"][0] if linked else arrays[f"weights.values.{i}"]
-        if kind == "per_class":
+        if kind == "shared":
+            blocks.append(table[:, 0])
+        elif kind == "tree":
+            columns = model._learner.groups[i]
+            own = [table[:, columns[n]] if n in columns else np.zeros(space.n) for n in space.names]
+            blocks.append(np.concatenate(own))
+        elif kind == "per_class":
             own = [np.zeros(space.n) if c is None else table[:, c] for c in codes]
             blocks.append(np.concatenate(own))
         else:
@@ -75,11 +82,14 @@ def compare(
     *,
     exact: bool = False,
     link: Any = "linear",
+    kinds: Any = None,
+    given: Any = None,
+    **sharing: Any,
 ) -> int:
     """Compare up to the first trial that rounding decides; return how many trials these are."""
     wide = np.hstack([np.ones((len(X), 1)), X])
-    kinds, geometry = KINDS[hypotheses], LINKED.get(link)
-    stop = reference_ordinal_run(wide, y, kinds, rule, C, weights, geometry)["doubtful"]
+    kinds, geometry = kinds or KINDS[hypotheses], LINKED.get(link)
+    stop = reference_ordinal_run(wide, y, kinds, rule, C, weights, geometry, **sharing)["doubtful"]
     stop = len(X) if exact else stop
     X, y, wide, weights = (
         X[:stop],
@@ -87,13 +97,13 @@ def compare(
         wide[:stop],
         None if weights is None else weights[:stop],
     )
-    run = reference_ordinal_run(wide, y, kinds, rule, C, weights, geometry)
+    run = reference_ordinal_run(wide, y, kinds, rule, C, weights, geometry, **sharing)
     update = Row(rule, hypotheses, None).update(C)
-    model = OnlineOrdinalClassifier(hypotheses, update=update, link=link)
+    model = OnlineOrdinalClassifier(hypotheses, update=update, link=link, **(given or {}))
     result = progressive_validate(model, X, y, weights)
     assert result.predictions.tolist() == run["predictions"]
     assert model.n_mistakes_ == run["mistakes"]
-    close = 1e-3 if rule == "mira" else 1e-4
+    close = 1e-3 if rule == "mira" or "tree" in kinds else 1e-4
     near = close * (run["moved"] + run["moved"].max()) + 1e-6
     assert (abs(sums_of(model, run["space"]) - run["v"]) <= near).all()
     return stop
@@ -130,6 +140,123 @@ def test_7_every_rule_equals_the_oracle(rule, hypotheses, seed, k, C, weighted):
     X, y = stream(seed, k=k)
     weights = np.random.default_rng(seed).choice([0.5, 1.0, 2.0], size=len(X)) if weighted else None
     assume(compare(X, y, hypotheses, rule, C, weights) >= k + 3)
+
+
+COSTS = {
+    "absolute": lambda y, s: float(abs(y - s)),
+    "squared": lambda y, s: float((y - s) ** 2),
+    "zero-one": lambda y, s: 1.0,
+    "uneven": lambda y, s: (1.5 if s > y else 0.75) * abs(y - s) ** 0.5 * (1 + y % 2),
+}
+OF_MARGINS = ["pa", "pa1", "simproj", "hinge", "margin-perceptron", "mira"]
+
+
+@pytest.mark.parametrize("hypotheses", KINDS)
+@pytest.mark.parametrize("rule", OF_MARGINS)
+@pytest.mark.parametrize("cost", COSTS)
+@settings(max_examples=3)
+@given(seed=st.integers(0, 2**31), k=st.integers(2, 7), C=st.sampled_from([0.02, 0.2, 1.0]))
+def test_ranks_with_costs_equal_the_oracle(cost, rule, hypotheses, seed, k, C):
+    X, y = stream(seed, k=k)
+    compare(X, y, hypotheses, rule, C, given={"costs": COSTS[cost]}, cost=COSTS[cost])
+
+
+def test_the_absolute_error_is_what_ranks_cost_anyway():
+    X, y = stream(4, 200, k=6)
+    _, firsts = np.unique(y, return_index=True)  # ranks between that are not seen cost as well
+    rows = np.r_[firsts, np.setdiff1d(np.arange(200), firsts)]
+    X, y = X[rows], y[rows]
+    plain, costly = (
+        OnlineOrdinalClassifier(update="simproj", costs=cost).fit(X, y)
+        for cost in (None, COSTS["absolute"])
+    )
+    assert_same(plain, costly, X)
+    squared = OnlineOrdinalClassifier(update="simproj", costs=COSTS["squared"]).fit(X, y)
+    assert (squared.predict(X) != plain.predict(X)).any()
+
+
+def test_a_matrix_of_costs_is_learnt_alike_in_any_split(tmp_path):
+    X, y = stream(5, 90, k=5)
+    given = {(a, b): float(COSTS["uneven"](a, b)) for a in range(5) for b in range(5) if a != b}
+    made = lambda: OnlineOrdinalClassifier(update="pa1", costs=given)  # noqa: E731
+    whole, pieces, rows = made().partial_fit(X, y), made(), made()
+    for part in (slice(0, 13), slice(13, 40), slice(40, 90)):
+        pieces.partial_fit(X[part], y[part]).save(tmp_path / "model")
+        pieces = load(tmp_path / "model")
+    for x, rank in zip(X, y.tolist(), strict=True):
+        rows.learn_one(x, rank)
+    assert_same(whole, pieces, X)
+    assert_same(whole, rows, X)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"costs": {(0, 1): 3.0}}, "predicting 2 where 0 is right costs less than 1"),
+        ({"costs": lambda y, s: 1 / abs(y - s)}, "must not fall with the distance"),
+        ({"costs": COSTS["squared"], "update": "logistic"}, "ignores margins"),
+        ({"costs": COSTS["squared"], "update": "perceptron"}, "ignores margins"),
+        ({"tree": {0: "low"}, "hypotheses": "single"}, "the hypotheses have none"),
+        ({"feature_map": "none"}, "feature_map='none' is not known"),
+    ],
+)
+def test_costs_and_trees_that_say_nothing_of_ranks_are_refused(given, words):
+    X, y = stream(5, 90, k=3)
+    model = OnlineOrdinalClassifier(**{"update": "simproj"} | given)
+    with pytest.raises(KeslerError, match=words):
+        model.fit(X, y)
+    with pytest.raises(KeslerError, match=words):
+        for x, rank in zip(X, y.tolist(), strict=True):
+            model.learn_one(x, rank)
+
+
+@pytest.mark.parametrize("rule", ["simproj", "pa1", "logistic"])
+@pytest.mark.parametrize("view", ["distance", "product-mean"])
+@pytest.mark.parametrize("hypotheses", ["single", "hybrid"])
+@settings(max_examples=3)
+@given(seed=st.integers(0, 2**31), k=st.integers(2, 7), C=st.sampled_from([0.02, 0.2, 1.0]))
+def test_a_vector_over_a_feature_map_equals_the_oracle(hypotheses, view, rule, seed, k, C):
+    X, y = stream(seed, k=k)
+    kinds = (*KINDS[hypotheses], "shared")
+    own = reference.MAPS[view.replace("-", "_")]
+    compare(X, y, hypotheses, rule, C, given={"feature_map": view}, kinds=kinds, view=own)
+
+
+@pytest.mark.parametrize("rule", ["simproj", "pa1", "logistic"])
+@pytest.mark.parametrize("hypotheses", ["multi", "hybrid"])
+@settings(max_examples=3)
+@given(seed=st.integers(0, 2**31), k=st.integers(2, 7), C=st.sampled_from([0.02, 0.2, 1.0]))
+def test_ranks_below_the_nodes_of_a_tree_equal_the_oracle(hypotheses, rule, seed, k, C):
+    X, y = stream(seed, k=k)
+    tree = {rank: "low" if rank < k // 2 else "high" for rank in range(k)}
+    nodes = [(rank, above, "root") for rank, above in tree.items()]
+    given = {"tree": {**tree, "low": "root", "high": "root"}}
+    kinds = ("tree", *KINDS[hypotheses][1:])
+    compare(X, y, hypotheses, rule, C, given=given, kinds=kinds, nodes=nodes)
+
+
+def test_the_map_of_the_default_may_be_chosen():
+    X, y = stream(6, 60)
+    model = OnlineOrdinalClassifier(feature_map="distance").fit(X, y)
+    assert [type(part) for part in model._learner.parts] == [PerClass, Shared, Ordered]
+    assert isinstance(model.feature_map_, Distance)
+
+
+def test_ranks_are_asked_for_within_the_budget(tmp_path):
+    """About a share of them, and above all those about which the doubt is largest."""
+    X, y = stream(7, 600, noise=0.1)
+    result = progressive_validate(OnlineOrdinalClassifier(), X, y, label_budget=0.2)
+    assert 0.15 < result.n_asked / len(X) < 0.3
+    model, asked = OnlineOrdinalClassifier(label_budget=0.2), []
+    for t, (x, rank) in enumerate(zip(X, y.tolist(), strict=True)):
+        if t == 300:
+            model.save(tmp_path / "model")
+            model = load(tmp_path / "model")
+        asked.append(model.query_one(x))
+        if asked[-1]:
+            model.learn_one(x, rank)
+    assert asked == result.asked.tolist()
+    assert model.n_trials_ == sum(asked)
 
 
 @pytest.mark.data

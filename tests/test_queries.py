@@ -19,6 +19,7 @@ from kesler import (
     KeslerError,
     LinearMax,
     OnlineClassifier,
+    OnlineLabelRanker,
     OnlineOrdinalClassifier,
     compare,
     load,
@@ -478,13 +479,14 @@ def test_functions_are_tried_before_anything_is_asked():
 def test_estimators_without_a_budget_say_so():
     for model, match in (
         (OnlineClassifier(), "has no label budget"),
-        (OnlineOrdinalClassifier(), "does not choose the rows"),
+        (OnlineOrdinalClassifier(), "has no label budget"),
+        (OnlineLabelRanker(), "does not choose the rows"),
     ):
         with pytest.raises(KeslerError, match=match) as caught:
             model.query_one(X[0])
         assert_sentence(caught.value)
-    with pytest.raises(KeslerError, match="has no effect on OnlineOrdinalClassifier"):
-        progressive_validate(OnlineOrdinalClassifier(), X, Y, label_budget=0.2)
+    with pytest.raises(KeslerError, match="has no effect on OnlineLabelRanker"):
+        progressive_validate(OnlineLabelRanker(), X, Y, label_budget=0.2)
     with pytest.raises(KeslerError, match="omit sample_weight"):
         progressive_validate(OnlineClassifier(), X, Y, np.full(N_ROWS, 2.0), label_budget=0.2)
 

@@ -23,6 +23,7 @@ from kesler import (
     update_rule,
 )
 from kesler.data import model_file
+from kesler.data.rows import Rows
 from kesler.datasets import load as load_data
 from kesler.distributed.mixing import require_mixable
 from kesler.learner import state
@@ -322,6 +323,22 @@ def test_more_rows_than_the_reservoir_holds_are_learnt_in_any_split():
         part = slice(start, start + 70)
         pieces.partial_fit(stream.X[part], stream.y[part])
     assert_same_arrays(whole, pieces, stream.X[:50])
+
+
+@pytest.mark.parametrize("name", ["pa1", "z-scores", "expanded"])
+def test_steps_of_a_further_pass_are_those_without_replay(name):
+    stream, given = make_stream(4, n_rows=60), {"hypotheses": "multi"} | LEARNERS[name]
+    learner = OnlineClassifier(**given | {"intercept": 1.0}).fit(stream.X, stream.y)._learner
+    plain = OnlineClassifier(**given | {"intercept": 1.0, "replay": 0}).fit(stream.X, stream.y)
+    for array, values in learner.stored.items():
+        if not array.startswith("replay."):
+            plain._learner.stored[array][:] = values
+    rows = Rows.from_dense(stream.X)
+    for each in (learner, plain._learner):
+        each.take_steps(rows, stream.y.tolist())
+    found, expected = learner.arrays(), plain._learner.arrays()
+    for array, values in expected.items():
+        assert_array_equal(found[array], values, err_msg=array)
 
 
 # ---- rows that list only non-zeros --------------------------------------------------------------

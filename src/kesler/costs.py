@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +22,8 @@ __all__ = [
     "Costs",
 ]
 
+NEVER = -1e30  # a margin that any two scores keep
+
 
 @dataclass(frozen=True)
 class Costs:
@@ -34,6 +37,13 @@ class Costs:
     .. math:: \sum_s \nu_s \alpha_s \le C, \quad \nu_s = 1 / \text{cost}(y, s),
 
     and the loss of a row is the largest of the cost times the shortfall from the margin.
+
+    Of label sets it is the constraint of a relevant label y over an irrelevant one s. Of ranks, a
+    rank s is compared with its neighbour r that is nearer to y, by the difference of their costs,
+
+    .. math:: h(x, r) \ge h(x, s) + \text{margin} \cdot (\text{cost}(y, s) - \text{cost}(y, r))
+
+    with :math:`\text{cost}(y, y) = 0`, whose sums are the constraints above.
 
     Parameters
     ----------
@@ -56,7 +66,8 @@ class Costs:
 
     References
     ----------
-    Chang (2017), the margin :math:`\Delta(y, y')`; Crammer et al. (2006), Section 10; Amit,
+    Chang (2017), the margin :math:`\Delta(y, y')`; Crammer et al. (2006), Section 10; Lin and Li
+    (2012), "Reduction from cost-sensitive ordinal ranking to weighted binary classification"; Amit,
     Shalev-Shwartz and Singer (2006), Section 7, for steps.
 
     Examples
@@ -118,6 +129,35 @@ class Costs:
                 if i != j and max(i, j) >= n_known:
                     table[i, j] = margin * self.of(right, wrong)
 
+    def fill_rank(
+        self, table: npt.NDArray[np.float64], labels: list[Label], order: list[int], y: int
+    ) -> None:
+        """Write what each rank costs more than the neighbour that is nearer to rank y.
+
+        Of all other pairs, which are not compared, a constraint is never violated.
+        """
+        table[:] = NEVER
+        for side in _sides(order, order.index(y)):
+            costs = [0.0, *(self.of(labels[y], labels[r]) for r in side[1:])]
+            for (near, less), (far, more) in pairwise(zip(side, costs, strict=True)):
+                table[near, far] = more - less
+
+    def require_rising(self, ranks: Sequence[Label]) -> None:
+        """Raise unless the cost of each rank is at least that of any rank nearer to the right one.
+
+        ranks : all of them, in their order.
+        """
+        for at, right in enumerate(ranks):
+            for side in _sides(ranks, at):
+                for near, far in pairwise(side[1:]):
+                    if self.of(right, far) < self.of(right, near):
+                        raise KeslerError(
+                            f"costs: predicting {far!r} where {right!r} is right costs less than "
+                            f"{near!r}, which is nearer: ranks are learnt by comparing neighbours, "
+                            "so costs must not fall with the distance from the right rank; pairs "
+                            "missing from a mapping cost 1"
+                        )
+
     @property
     def setting(self) -> Any:
         """The costs as a setting: what was given, unless they scale steps."""
@@ -139,6 +179,11 @@ class Costs:
         elif not isinstance(self.given, Mapping):
             capacity = np.zeros((len(labels), len(labels)))
             self.fill(capacity, labels, n_known, 1.0)
+
+
+def _sides(ranks: Sequence[Any], at: int) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return the ranks from one on upwards, and from it on downwards."""
+    return ranks[at:], ranks[at::-1]
 
 
 def _checked(item: tuple[Any, Any]) -> tuple[tuple[Label, Label], float]:

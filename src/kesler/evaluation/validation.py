@@ -195,6 +195,11 @@ def progressive_validate(
     if label_budget is not None:
         _give_budget(method, label_budget)
     if isinstance(method, (OnlineMultilabelClassifier, OnlineLabelRanker)):
+        if method.label_budget is not None:
+            raise KeslerError(
+                f"label_budget={method.label_budget!r}: streams of label sets are validated with "
+                "all labels: omit it, or learn with query_one and learn_one"
+            )
         return validate_labels(method, X, y, sample_weight, classes)
     if isinstance(method, OnlineClassifier) and method.label_budget is not None:
         from kesler.evaluation.queries import validate_queried

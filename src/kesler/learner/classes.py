@@ -126,6 +126,11 @@ labels of one type
             self._sorted = [self._codes[label] for label in sorted(labels, key=key)]
         return self._sorted
 
+    def ordered_with(self, new: Sequence[Label]) -> list[Label]:
+        """Return the labels and these new ones in the order of `classes_`."""
+        labels: list[Any] = [*self.labels, *new]
+        return sorted(labels, key=None if self.declared is None else self.declared.index)
+
     @property
     def in_order(self) -> npt.NDArray[Any]:
         """The labels in their order, as an array of their common type: `classes_`."""

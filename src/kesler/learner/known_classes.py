@@ -111,6 +111,8 @@ class KnownClasses(Observing):
                 part.groups_of(label)
         if self.costs is not None:
             self.costs.require_known([*self.classes.labels, *new], len(self.classes.labels))
+            if self.answer == "rank":
+                self.costs.require_rising(self.classes.ordered_with(new))
 
     def _groups_of_new(self, n_before: int) -> list[tuple[int, list[list[Hashable]]]]:
         """Return the groups of the classes from number `n_before` on, for each grouped part."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -177,7 +178,11 @@ on_new_class, preprocessing, half_life, replay, decision : as in
     ) -> Learnt:
         """Run trials as `learn` does, without the errors of rows that were learnt or ended them."""
         self._require_weighable(weights)
-        learn = self._learn_unseen if self.on_new_class == "unseen" else self._learn
+        learn: Callable[..., Learnt] = self._learn
+        if self.on_new_class == "unseen":
+            learn = self._learn_unseen
+        if self.prices_targets:
+            learn = self._learn_by_target
         given, kept = self._admitted_with(rows, labels), self._kept_for_faults()
         found = learn(self._ready(given, labels, weights), labels, weights, *learning)
         if kept is not None:
@@ -215,7 +220,8 @@ on_new_class, preprocessing, half_life, replay, decision : as in
 
         Rows to be expanded are returned as they are, since their expansion learns statistics.
         """
-        given = rows.rows if isinstance(rows, Event) and self._copies_events else rows
+        copies = self.expansion is not None or self.replay is not None
+        given = rows.rows if copies and isinstance(rows, Event) else rows
         if self.expansion is None:
             return self._prepare(given)
         assert isinstance(given, Rows)
@@ -223,11 +229,6 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         self._require_dense(given)
         self._provide_inputs(given.n_features)
         return given
-
-    @property
-    def _copies_events(self) -> bool:
-        """Whether the row of an event is kept, or expanded."""
-        return self.expansion is not None or self.replay is not None
 
     def _admitted_with(self, rows: Rows | Event, labels: Sequence[Label]) -> Rows | RowBuffer:
         """Return admitted rows, with the capacity for them and for these labels."""
@@ -365,6 +366,21 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         predictions, codes = zip(*found, strict=True)
         return np.concatenate(predictions), np.concatenate(codes)
 
+    def _learn_by_target(
+        self, rows: Any, labels: Sequence[Label], weights: Any, answers: Any, *results: Any
+    ) -> Learnt:
+        """Learn rows in runs of one target each, whose margins are written before the run."""
+        found, end = [], 0
+        for _, run in groupby(labels):
+            start, end = end, end + len([*run])
+            part = slice(start, end)
+            piece = rows if end - start == len(labels) else rows[part]
+            some = None if weights is None else weights[part]
+            own = [each[part] for each in results]
+            found.append(self._learn(piece, labels[part], some, answers, *own))
+        predictions, codes = zip(*found, strict=True)
+        return np.concatenate(predictions), np.concatenate(codes)
+
     def _learn(
         self,
         rows: Rows | RowBuffer | Interleaved,
@@ -377,6 +393,8 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         if isinstance(rows, Interleaved):
             return self._learn_again(rows, labels, scores, probabilities)
         codes, blocks = self._encode(rows, labels)
+        if self.prices_targets:
+            self._price_target(int(codes[0]))
         encoded = encoded_targets_of(answers(codes), weights, self._class_capacity)
         task = task_of(blocks, encoded, len(rows), scores, probabilities)
         self._run(task)
@@ -412,9 +430,9 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         -------
         The predicted class number, or None if nothing was learnt because these steps are required.
         """
-        if self._copies_events:
+        if self.expansion is not None or self.replay is not None:
             return None
-        if self.comparing is not None or self.ranks is not None:
+        if self.comparing is not None or self.ranks is not None or self.prices_targets:
             return None
         code, row_buffer = self.classes.code(label), self._lay_out(self.event)
         if code is None or not self._has_capacity(len(self.classes), row_buffer.n_features):

@@ -54,6 +54,8 @@ def estimated(learner: AnyLearner, rows: Rows | Event) -> Estimates:
     """
     with learner.lock:
         predictions, stack, evidence = learner._evidence(rows)
+        if learner.answer == "sets":
+            return _of_sets(predictions, stack[0].astype(np.float64), evidence)
         probabilities = evidence[:, 2:]
         predicted = probabilities[np.arange(len(predictions)), predictions]
         confidence, new = predicted, np.zeros(len(predictions))
@@ -69,6 +71,15 @@ def estimated(learner: AnyLearner, rows: Rows | Event) -> Estimates:
     margin = np.zeros(len(predictions)) if only_one else _ahead(scores)
     lead = np.ones(len(predictions)) if only_one else _ahead(probabilities)
     return Estimates(predictions, probabilities, margin, lead, confidence, new)
+
+
+def _of_sets(predictions: npt.NDArray[np.int32], scores: Doubles, evidence: Doubles) -> Estimates:
+    """Return the estimates of label sets: those of the label of each row that is most in doubt."""
+    above, probabilities = scores[:, 1:] - scores[:, :1], evidence[:, 1:]
+    likelier = np.maximum(probabilities, 1 - probabilities)
+    margin, lead = np.abs(above).min(axis=1), 2 * likelier.min(axis=1) - 1
+    none = np.zeros(len(predictions))
+    return Estimates(predictions, probabilities, margin, lead, likelier.prod(axis=1), none)
 
 
 def _ahead(values: Doubles) -> Doubles:

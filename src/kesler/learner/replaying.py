@@ -151,6 +151,7 @@ class ReplayingRows:
     Attributes
     ----------
     kept_lists : the rows of the reservoir; None where their inputs are in a table, of `stored`.
+    keeps_table : whether the reservoir is a table of the inputs of an expansion.
     """
 
     replay: Replay | None
@@ -159,6 +160,7 @@ class ReplayingRows:
     n_features: int
     stored: Arrays
     kept_lists: KeptLists | None = None
+    keeps_table = False
     _prepare: Any
 
     @property
@@ -189,11 +191,6 @@ class ReplayingRows:
         n = arrange(n_new, n_before, *settings, places, sources, again)
         return Order(sources[:n], again[:n]), places
 
-    @property
-    def keeps_table(self) -> bool:
-        """Whether the reservoir is a table of the inputs of an expansion."""
-        return self.replay is not None and self.kept_lists is None
-
     def _interleaved(
         self, order: Order, new: Rows, weights: Doubles | None
     ) -> tuple[Rows, Doubles]:
@@ -201,12 +198,10 @@ class ReplayingRows:
         if self.kept_lists is not None:
             rows = self.kept_lists.among(order, new)
         else:
-            rows = Rows.from_dense(order.of(self.stored["replay.rows"], self._table_of(new)))
+            table = new.values.reshape(-1, self.n_inputs)
+            rows = Rows.from_dense(order.of(self.stored["replay.rows"], table))
         own = np.ones(len(new)) if weights is None else weights
         return rows, order.of(self.stored["replay.weights"], own)
-
-    def _table_of(self, rows: Rows) -> npt.NDArray[np.float32]:
-        return rows.values.reshape(len(rows), self.n_inputs)
 
     def _keep(self, rows: Interleaved, codes: npt.NDArray[np.int32], n_learnt: int) -> None:
         """Offer to the reservoir the first rows of those that were to be learnt."""
@@ -217,7 +212,8 @@ class ReplayingRows:
         if self.kept_lists is not None:
             self.kept_lists.put(slots, rows.new, chosen)
         else:
-            self.stored["replay.rows"][slots] = self._table_of(rows.new)[chosen]
+            table = rows.new.values.reshape(-1, self.n_inputs)
+            self.stored["replay.rows"][slots] = table[chosen]
         self.stored["replay.codes"][slots] = codes[chosen]
         self.stored["replay.weights"][slots] = rows.weights[~rows.order.again][chosen]
         offered = self.stored["replay.offered"]

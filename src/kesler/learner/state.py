@@ -150,8 +150,11 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         ]
         self._smoothing = smoothing_of(self._maps)
         self._require_linear_beginning()
-        if self.replay is not None and self.expansion is None:
-            self.kept_lists = KeptLists()
+        if self.replay is not None:
+            self.keeps_table = self.expansion is not None
+            self.kept_lists = None if self.keeps_table else KeptLists()
+        # Whether the margins of a row follow from its target.
+        self.prices_targets = self.answer == "rank" and self.costs is not None
         self.lock = learner_lock(self)
         self.stays_dense = False  # whether weights are never stored in sparse rows
         self.sparse: SparseWeights | None = None
@@ -590,12 +593,19 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         self._bind()
 
     def _price(self, n_known: int) -> None:
-        """Write the margins of the classes from number `n_known` on."""
+        """Write the margins of the classes from number `n_known` on; ranks have those of a row."""
         n_virtual, n_classes = self.classes.n_virtual, len(self.classes)
-        if self.margin_costs is None or n_known == n_classes:
+        if self.margin_costs is None or n_known == n_classes or self.prices_targets:
             return
         among = self.stored["rule.margins"][n_virtual:n_classes, n_virtual:n_classes]
         self.margin_costs.fill(among, self.classes.labels, n_known - n_virtual, self._unit_of_costs)
+
+    def _price_target(self, y: int) -> None:
+        """Write the margins between neighbours that rows of rank y demand."""
+        assert self.costs is not None
+        margins, n = self.stored["rule.margins"], len(self.classes)
+        self.costs.fill_rank(margins[:n, :n], self.classes.labels, self.classes.order, y)
+        margins[:n, :n] *= self.rule.margin
 
     def _ask_link(self, task: int) -> float:
         """Return the weight, or the scale, that the link gives to a sum of 0."""

@@ -315,7 +315,8 @@ def _settings_of(answer: Kind, given: Mapping[str, Any], *, dense: bool) -> Sett
     prepared = {**sources, "on_new_class": "learn", "preprocessing": "scale"}
     if given.get("kernel") is not None:
         return {**prepared, "hypotheses": "multi", **(KERNEL_OF_SETS if answer == "sets" else {})}
-    if SETTINGS["link"].is_given(given.get("link", "linear")):
+    has_costs = given.get("costs") is not None
+    if has_costs or SETTINGS["link"].is_given(given.get("link", "linear")):
         return prepared
     named = given.get("feature_map", "auto")
     view = None if _is(named, AUTO) else resolve_map(named, dense=dense)

@@ -230,7 +230,8 @@ class Maker:
     def moves(self, given: Settings, chosen: Settings) -> dict[str, Any]:
         """Return the learner's arguments that define an update: rule, link, preconditioner etc."""
         costs, rule = chosen.get("costs"), self.rule(given, chosen["update"])
-        if costs is None and (rule.heeds_margin or rule.constraints in VS_REST):
+        is_single = self.answer.kind in ("class", "costs")
+        if costs is None and is_single and (rule.heeds_margin or rule.constraints in VS_REST):
             costs = _tree(given)
         return {
             "rule": rule,
@@ -273,8 +274,10 @@ class Maker:
             chosen["hypotheses"], lambda: self.shared_part(given, dense=dense)
         )
         # Where each class is learnt against the rest, the classes below a node have contradictory
-        # targets: they keep vectors of their own.
-        if tree is None or self.rule(given, chosen["update"]).constraints in VS_REST:
+        # targets: they keep vectors of their own. Labels of one row may be below one node.
+        if tree is None or (
+            self.answer.kind != "sets" and self.rule(given, chosen["update"]).constraints in VS_REST
+        ):
             return parts
         return over_tree(parts, tree)
 

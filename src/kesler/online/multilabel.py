@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
@@ -32,6 +32,8 @@ from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
     from kesler.candidates import Candidates
+    from kesler.queries.query import Query
+    from kesler.trees.tree import Given
 
 Self = TypeVar("Self", bound="OnlineMultilabelClassifier")
 
@@ -122,6 +124,17 @@ class OnlineMultilabelClassifier(OnlineLearner):
         right labels more often, and cost time in proportion. "auto" compares all of up to 128
         labels, and 64 of more; None compares all. For the default learner of texts and other rows
         that list non-zeros.
+    costs : mapping {(right, wrong): cost}, callable (right, wrong) -> cost, or None, default None
+        The cost of an irrelevant label that outscores a relevant one: their margin is proportional
+        to it, see :class:`~kesler.costs.Costs`. Larger costs separate two labels more. Margins to
+        the threshold stay. For rules that compare labels with each other and have a margin; with
+        costs, "auto" is "simproj".
+    tree : Tree, mapping {child: parent} or str, or None, default None
+        Labels below one node share a vector, as in :class:`~kesler.OnlineClassifier`, under any
+        rule; margins do not depend on it. The threshold is below no node.
+    label_budget
+        As in :class:`~kesler.OnlineClassifier`. `query_one` asks for label sets, in doubt about the
+        label whose probability is nearest to 1/2 (:class:`~kesler.queries.RowEstimates`).
     C, eta, delta, r
         As in :class:`~kesler.OnlineClassifier`.
     columns, on_mismatch, uncertainty
@@ -221,6 +234,9 @@ class OnlineMultilabelClassifier(OnlineLearner):
         on_mismatch: str = "missing",
         uncertainty: Use = "auto",
         candidates: int | str | Candidates | None = "auto",
+        costs: Mapping[Any, float] | Callable[[Any, Any], float] | None = None,
+        tree: Given | None = None,
+        label_budget: float | Query | None = None,
     ) -> None:
         contract.keep_settings(self, locals())
 

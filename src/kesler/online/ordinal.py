@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from typing import Any, ClassVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import NEW, Label, class_of
 from kesler.errors import KeslerError
-from kesler.hypotheses import Ordered, Part
+from kesler.hypotheses import Ordered, Part, Shared
 from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
+from kesler.maps import resolve_map
+from kesler.maps.feature_map import FeatureMap
 from kesler.online import contract
 from kesler.online.answers import ClassAnswer
 from kesler.online.classifier import OnlineClassifier
@@ -23,7 +25,12 @@ from kesler.online.linear_weights import single
 from kesler.online.making import Maker, Settings
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
+from kesler.settings.table import given_of
 from kesler.updates.rule import UpdateRule
+
+if TYPE_CHECKING:
+    from kesler.queries.query import Query
+    from kesler.trees.tree import Given
 
 
 class RankAnswer(ClassAnswer):
@@ -43,6 +50,13 @@ class RankAnswer(ClassAnswer):
 
 class _RankMaker(Maker):
     """Makes learners of ranks, whose order may be declared by the parameter `order`."""
+
+    def parts(self, given: Settings, *, dense: bool) -> list[Part]:
+        parts = super().parts(given, dense=dense)
+        is_listed = not isinstance(self.chosen(given, dense=dense)["hypotheses"], str)
+        if is_listed or Ordered() not in parts or "feature_map" not in given_of(given):
+            return parts
+        return [*parts, Shared(resolve_map(given["feature_map"], dense=dense))]
 
     def shared_part(self, given: Settings, *, dense: bool) -> Part:
         return Ordered()
@@ -109,6 +123,23 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         the expected absolute error, or the rank of the highest score. What is learnt does not
         depend on it. "auto" is "median", or "score" with a named rule. scikit-learn expects the
         highest score of `decision_function`.
+    feature_map : "auto", "product", "product-mean", "frequency", "contrast", "distance", \
+"difference", "gaussian-ratio" or map, default "auto"
+        The feature map of a vector that all ranks share. "auto" is that of the default settings,
+        and none where `update` is named. If it is named, "single" and "hybrid" have such a vector
+        beside the direction; not used by "multi".
+    costs : mapping {(right, wrong): cost}, callable (right, wrong) -> cost, or None, default None
+        The cost of predicting one rank where another is right. Two neighbours must keep a margin
+        in proportion to the difference of their costs, see :class:`~kesler.costs.Costs`, so that
+        larger costs separate ranks more; costs must not fall with the distance from the right
+        rank. None costs 1 for each rank between, the absolute error. For rules with a margin; with
+        costs, "auto" is "simproj". Batches cost as much as their rows one by one.
+    tree : Tree, mapping {child: parent} or str, or None, default None
+        Ranks below one node share a vector in place of those that "multi" and "hybrid" have for
+        each rank, as in :class:`~kesler.OnlineClassifier`. Margins do not depend on it, since
+        ranks have an order instead.
+    label_budget
+        As in :class:`~kesler.OnlineClassifier`.
     C, eta, delta, r
         As in :class:`~kesler.OnlineClassifier`.
     columns, on_mismatch, uncertainty
@@ -193,6 +224,10 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "missing",
         uncertainty: Use = "auto",
+        feature_map: str | FeatureMap = "auto",
+        costs: Mapping[Any, float] | Callable[[Any, Any], float] | None = None,
+        tree: Given | None = None,
+        label_budget: float | Query | None = None,
     ) -> None:
         contract.keep_settings(self, locals())
 

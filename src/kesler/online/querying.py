@@ -85,8 +85,8 @@ def rule_of(model: Any) -> Query:
     name = type(model).__name__
     if "label_budget" not in model.get_params(deep=False):
         raise KeslerError(
-            f"{name} does not choose the rows to ask about: use OnlineClassifier, Ensemble or "
-            "LinearMax"
+            f"{name} does not choose the rows to ask about: use OnlineClassifier, Ensemble, "
+            "LinearMax, OnlineOrdinalClassifier or OnlineMultilabelClassifier"
         )
     rule = resolve_query(model.label_budget)
     if rule is None:

@@ -24,6 +24,10 @@ _MASK = 2**64 - 1
 class RowEstimates(NamedTuple):
     """What a learner says of a row before its label is known.
 
+    Of label sets, margin and lead are those of the label that is most in doubt: its distance from
+    the threshold, and the difference of the probabilities that it is relevant and that it is not;
+    confidence is the probability that all labels are right, were they independent; new is 0.
+
     Parameters
     ----------
     margin : float
