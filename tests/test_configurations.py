@@ -63,6 +63,18 @@ def test_classes_that_come_one_by_one_are_added_with_their_capacity(settings, gi
     assert_same_bits(whole, one_by_one)
 
 
+@pytest.mark.parametrize("settings", [{"update": "pa1", **INFORMED}, {}], ids=str)
+def test_what_classes_explain_of_inputs_fades_row_by_row(settings):
+    """And not once more after 20 half-lives, when all else that is stored is divided."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(3, size=60)
+    whole, split = (OnlineClassifier(**settings, half_life=1.0) for _ in range(2))
+    whole.partial_fit(X, y)
+    for start in range(0, 60, 7):
+        split.partial_fit(X[start : start + 7], y[start : start + 7])
+    assert_same_bits(whole, split)
+
+
 def test_a_learner_that_differs_breaks_the_law(tmp_path, monkeypatch):
     each = next(c for c in configurations(0) if broken(c, tmp_path) == "")
     learn_one = OnlineClassifier.learn_one

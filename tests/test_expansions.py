@@ -303,7 +303,6 @@ def test_second_order_refuses_what_has_no_single_matrix():
     stream = make_stream(11)
     for settings_, words in (
         ({"hypotheses": "hybrid"}, "one matrix for the features of x"),
-        ({"half_life": 10.0}, "keeps its matrix invertible"),
         ({"link": "exponential"}, "quadratic form"),
         ({"kernel": "rbf"}, "over a kernel there are no"),
     ):

@@ -51,6 +51,13 @@ EXPANDING: dict[str, Any] = {
         "update": "pa1",
         "half_life": 9.0,
     },
+    "second order": {
+        "hypotheses": "multi",
+        "update": "least-squares",
+        "preconditioner": "second-order",
+        "preprocessing": RandomFourier(9),
+        "half_life": 9.0,
+    },
     "over a kernel": {"preprocessing": [Bins(3), "z-scores"], "update": "pa1", "kernel": "rbf"},
 }
 OVER_KERNELS: dict[str, Any] = {

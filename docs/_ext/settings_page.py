@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MEMBERS = {
     "each": "each member",
+    "weights": "members with weights",
     "gradients": "members that step along gradients",
     "alone": "makes a single learner",
     "refused": "is refused",

@@ -400,6 +400,21 @@ class SecondOrder(Preconditioner):
     with "perceptron" a variant of the second-order Perceptron; with "pa2" a rule in the manner of
     AROW with a full matrix that all classes share.
 
+    With a half-life of h rows, the second moments decay in place of the weights, and the ridge is
+    kept. After each row, with :math:`\gamma = 2^{-1/h}`,
+
+    .. math:: P^{-1} \leftarrow \gamma P^{-1}, \qquad
+        P^{-1} \leftarrow P^{-1} + s_i e_i e_i', \quad
+        w \leftarrow w - \frac{s_i w_i}{1 + s_i P_{ii}} P e_i
+
+    for the next :math:`\lceil n / h \rceil` of the n features i in turn, with the s_i that makes
+    the ridge of feature i :math:`\lambda` again: as a row :math:`\sqrt{s_i} e_i` with target 0.
+    Least squares is then recursive least squares with a forgetting factor,
+
+    .. math:: w = \arg\min_w \sum_i \lambda_i w_i^2
+        + \sum_t \gamma^{T - t} (y_t - \langle w, x_t \rangle)^2, \quad
+        \lambda / 2 < \lambda_i \le \lambda.
+
     Parameters
     ----------
     ridge : float > 0, default 1.0
@@ -409,12 +424,13 @@ class SecondOrder(Preconditioner):
     ------
     KeslerError
         If ridge is not a finite number above 0; with sparse rows, feature maps, thresholds of
-        ranks, links, algorithms or a half-life.
+        ranks, links or algorithms.
 
     Notes
     -----
     For dense rows of some hundreds of features: a row costs O(n^2) for n features, 20 us for 400,
-    however many classes there are, and memory is 8 n^2 bytes. In float64, since P subtracts
+    however many classes there are, and memory is 8 n^2 bytes. With a half-life it costs
+    O((n^2 + n k) (1 + n / h)): use half-lives of n rows or more. In float64, since P subtracts
     squares. Up to the ridge, neither units nor linear transformations of the features have an
     effect.
 
@@ -428,7 +444,8 @@ class SecondOrder(Preconditioner):
     Cesa-Bianchi, Conconi and Gentile (2005), "A second-order Perceptron algorithm", of which the
     Perceptron with this preconditioner is a variant: each step keeps the P of its time; Zhdanov and
     Kalnishkan (2013), "An identity for kernel ridge regression", for the identity; Vovk (2001) and
-    Azoury and Warmuth (2001) for the bounds that follow from it.
+    Azoury and Warmuth (2001) for the bounds that follow from it; Gay (1996), "Dynamically
+    regularized fast recursive least squares", for the ridge that is renewed feature by feature.
 
     Examples
     --------

@@ -81,7 +81,6 @@ def require_forgettable(
         f"{link!r} computes all weights from sums and their scale": not isinstance(link, Linear),
         f"{rule!r} computes its own updates": rule.update is not None,
         "averaged=True requires the mean over all trials": averaged,
-        f"{preconditioner!r} would lose what keeps its matrix invertible": preconditioner.is_full,
         f"{preconditioner!r} computes them from the wealth won so far": preconditioner.has_bets,
     }
     for reason, holds in reasons.items():

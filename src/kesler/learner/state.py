@@ -199,6 +199,8 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         """The factor of all weights: 1 without decay, a scaled link or a scaled algorithm."""
         if self._scale_code:
             return float(self._scale_number[0])
+        if self.preconditioner.is_full:
+            return 1.0
         return 1.0 / float(self.stored["decay.row"]["weight"][0])
 
     @property

@@ -144,7 +144,7 @@ default "auto"
         of rows; the step sizes of preconditioners count them. Without kernel, sub-experts,
         `candidates` and `memory_limit`. In an :class:`~kesler.Ensemble`, each learner has its own;
         with the default settings, all learners replay but ridge regression, whose matrix holds
-        every row for good.
+        every row.
     candidates : "auto", int of 2 or more, Candidates or None, default "auto"
         The number of classes that each row is compared with where there are more: those whose rows
         had its features, see :class:`~kesler.candidates.Candidates`. Larger values find the right
@@ -283,7 +283,7 @@ default "auto"
     over z-scores, bins and pairs of bins, and least squares with the second-order preconditioner
     over random Fourier features. Like every ensemble by fixed share it also learns whether the last
     class comes again, see :class:`~kesler.Ensemble`. A parameter that is given applies to both;
-    `half_life` and `replay` to the first, since the matrix of the second holds every row for good.
+    `replay` to the first, since the matrix of the second holds every row.
     One that chooses another kind of learner, as `kernel`, `link`, `costs`, `tree`, `feature_map`,
     `preconditioner`, hypotheses over a map and blocks of features do, leaves a single learner, the
     first, with random features in place of pairs, and with a feature map z-scores only; `resolved_`
@@ -299,7 +299,8 @@ default "auto"
         \gamma = 2^{-1 / \text{half\_life}}
 
     for weights with initial value b and for the sums S of class statistics, preconditioners and
-    preprocessing. First instances and largest values of features do not decay, nor do
+    preprocessing. With :class:`~kesler.preconditioners.SecondOrder`, the second moments decay in
+    place of the weights. First instances and largest values of features do not decay, nor do
     probabilities, which have their own discounts. The decay is applied to a common scale: a row
     costs O(k) more, and every 20 half-lives all stored values are rescaled once.
 

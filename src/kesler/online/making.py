@@ -499,7 +499,8 @@ def with_given(members: Sequence[Settings], given: Mapping[str, Any]) -> list[di
 
 def _for_member(member: Settings, given: Mapping[str, Any]) -> Settings:
     has_kernel = member.get("kernel") is not None
-    kinds = ("each",) if has_kernel or _has_matrix(member) else ("each", "gradients")
+    n_kinds = 1 if has_kernel else 2 if _has_matrix(member) else 3
+    kinds = ("each", "weights", "gradients")[:n_kinds]
     inherits = given.get("on_new_class") == "inherit"
     unfit = {"on_new_class"} if has_kernel and inherits else set()
     return {

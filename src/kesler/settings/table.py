@@ -13,10 +13,11 @@ from typing import Any, Literal
 AUTO = "auto"
 """The value of a setting that is not chosen: it follows from the rows and the other settings."""
 
-Members = Literal["each", "gradients", "alone", "refused", "estimator"]
+Members = Literal["each", "weights", "gradients", "alone", "refused", "estimator"]
 """What an ensemble whose members are not given does with a setting.
 
 each : it applies to each member.
+weights : it applies to each member with weights; a kernel has stored rows.
 gradients : it applies to each member that steps along gradients; one with a matrix of second
     moments holds every row for good.
 alone : it chooses another learner, which has no members.
@@ -256,7 +257,7 @@ _TABLE = (
         "number of rows after which the influence of a row has decayed by half, for streams with "
         "drift",
         default=None,
-        members="gradients",
+        members="weights",
         read=float,
         metavar="ROWS",
     ),

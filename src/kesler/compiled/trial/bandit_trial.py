@@ -107,7 +107,7 @@ def learn_shown(learner, rows, encoded, predictions, scores, probabilities, scra
             learner.exploration.pending[shown] -= 1
         learner.counts.n_mistakes += not right and (is_answer or codes[0] < k)
         keep_pace(learner)
-        age(learner)
+        age(learner, row.shape[0], scratch)
         counted = weight * learner.decay.row.weight
         if right:
             meet(learner, row, x, codes, levels, counted, scratch.out)

@@ -25,6 +25,7 @@ from kesler.compiled.trial.records import (
 )
 from kesler.compiled.trial.relevance import fade
 from kesler.compiled.trial.variants import shrink_weights
+from kesler.compiled.weights.second_order import is_second_order, renew_ridge, shrink_moments
 
 # When the weight of a row reaches this, everything is divided by it.
 MOST = 2.0**20
@@ -33,8 +34,8 @@ FAINT = 1e-20
 
 
 @always_inlined
-def age(learner):
-    """Increase the weight of the next row."""
+def age(learner, n, scratch):
+    """Increase the weight of the next row, after one of n entries."""
     if learner.decay.growth == 1:
         return
     row = learner.decay.row
@@ -43,14 +44,18 @@ def age(learner):
         shrink_weights(learner)
         shrink_statistics(learner)
         shrink_running(learner)
-        fade(learner.relevance, 1 / MOST)
         row.weight /= MOST
     row.root = math.sqrt(row.weight)
+    if is_second_order(learner):
+        renew_ridge(learner, n, scratch)
 
 
 @always_inlined
 def dense_shrink_weights(learner):
     """Divide the weights and the evidence of preconditioners by MOST."""
+    if is_second_order(learner):
+        shrink_moments(learner, MOST)
+        return
     shrink(learner.weights.values)
     for part in range(learner.parts.kind.shape[0]):
         if learner.weights.initial[part] != 0:
@@ -113,8 +118,12 @@ def weigh_priors(learner):
 
 @inlined
 def shrink_running(learner):
-    """Divide the running statistics of preprocessing by MOST, except means and ranges."""
+    """Divide the running statistics of preprocessing by MOST, except means and ranges.
+
+    Expansions let their own fade row by row.
+    """
     if learner.preprocessing.method == RANGES:
+        fade(learner.relevance, 1 / MOST)
         learner.preprocessing.seen.n_rows /= MOST
         return
     first = SQUARES if learner.preprocessing.method == Z_SCORES else 0

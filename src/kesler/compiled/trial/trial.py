@@ -325,7 +325,7 @@ def learn_all(learner, rows, encoded, predictions, scores, probabilities, scratc
         learner.counts.n_mistakes += mistaken
         learner.imperfect.n_trials += imperfect
         keep_pace(learner)
-        age(learner)
+        age(learner, row.shape[0], scratch)
         counted = weight * learner.decay.row.weight
         meet(learner, row, x, codes, levels, counted, scratch.out)
         remember(learner, row, values, codes, levels, counted)

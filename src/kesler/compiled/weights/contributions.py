@@ -13,7 +13,7 @@ import numpy as np
 from kesler.compiled.jit.decorators import always_inlined, inlined
 from kesler.compiled.jit.pointers import pointer_reader
 from kesler.compiled.jit.record_types import LEARNER_RECORD
-from kesler.compiled.trial.decay import decay_offset_of
+from kesler.compiled.trial.decay import decay_offset_of, weights_decay
 from kesler.compiled.trial.records import GIVEN, ITSELF, ORDERED, PER_CLASS, SHARED
 from kesler.compiled.trial.variants import is_averaged
 from kesler.compiled.weights.means import update_means
@@ -144,7 +144,7 @@ def dense_add_contributions(learner, indices, values, codes, scratch, start, out
         if learner.link.scale_source:
             factor = scale_of_weights(learner)
             multiply_all(factor, indices, codes, scratch, start, out, given)
-    if learner.decay.growth != 1:
+    if weights_decay(learner):
         factor = 1.0 / learner.decay.row.weight
         multiply_all(factor, indices, codes, scratch, start, out, given)
 
