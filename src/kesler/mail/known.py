@@ -95,7 +95,7 @@ class Known:
 
         Returns
         -------
-        The new names of folders that were renamed. Classes of the model have not been renamed yet.
+        The new names of folders that were renamed, as classes of the model are then as well.
         """
         names = renamed(self.mailbox, after)
         before = rename_folders(self.mailbox, names)
@@ -110,8 +110,8 @@ class Known:
             self._keep_statuses(statuses)
             for identity, record in records.items():
                 self._keep_record(identity, record)
-            for old, new in names.items():
-                rename_class(self.model, old, new)
+            for former, name in names.items():
+                rename_class(self.model, former, name)
         self.mailbox, self.statuses = dict(after), dict(statuses)
         self.records |= records
         return names
