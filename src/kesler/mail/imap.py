@@ -296,12 +296,13 @@ class Server:
 
     # ---- waiting ----------------------------------------------------------------------------
 
-    def wait(self, seconds: float) -> None:
-        """Wait until the server tells something of the folder that is open, if it does."""
+    def wait(self, seconds: float) -> bool:
+        """Wait until the server tells something of the folder that is open; return whether."""
         with self._in_words():
             self._client.idle()
-            self._client.idle_check(timeout=seconds)
-            self._client.idle_done()
+            told = self._client.idle_check(timeout=seconds)
+            _, also = self._client.idle_done()
+        return bool(told or also)
 
 
 def _connected(settings: MailSettings, seconds: float) -> Any:

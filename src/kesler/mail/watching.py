@@ -18,6 +18,8 @@ LONGEST_PAUSE = 300.0
 HEALTH = "health"
 """The name under which the last look is kept."""
 
+SOON = 1.0  # seconds until the look after one of which the server has told
+
 SPACING = 60.0  # seconds between two notes of health
 
 
@@ -66,6 +68,7 @@ class _Watching:
         self._looker: Server | None = None
         self._waiter: Server | None = None
         self._noted = 0.0
+        self._is_told = False  # whether the server has told something before the last look
 
     def begin(self, connect: Callable[[], Server], connections: ExitStack) -> None:
         """Connect twice, or once to a server that does not tell of changes."""
@@ -94,9 +97,13 @@ class _Watching:
             self._sorter.model.keep(HEALTH, {"time": time.time()})
 
     def wait(self, pause: Callable[[float], None]) -> None:
-        """Wait until something happens, or the time of the next look has come."""
+        """Wait until something happens, or the time of the next look has come.
+
+        Soon after something there is another look: of a message that has come and gone meanwhile
+        the server tells nothing.
+        """
         seconds = float(self._sorter.settings.every)
         if self._waiter is None:
             pause(seconds)
         else:
-            self._waiter.wait(seconds)
+            self._is_told = self._waiter.wait(min(seconds, SOON) if self._is_told else seconds)
