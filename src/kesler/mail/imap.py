@@ -189,7 +189,8 @@ class Server:
     def exists(self, name: str) -> bool:
         """Return whether a folder is there, asked for by itself."""
         with self._in_words():
-            return bool(self._client.list_folders("", self._sent(name)))
+            found = self._client.list_folders("", self._sent(name))
+            return any(_listed(*each)[1] == self._sent(name) for each in found)
 
     def status(self, name: str) -> Status:
         """Return what is known of a folder without its messages."""
@@ -319,7 +320,11 @@ def _connected(settings: MailSettings, seconds: float) -> Any:
     )
     client._imap.read = _limited(client._imap.read)
     if settings.security == "starttls":
-        client.starttls(context)
+        try:
+            client.starttls(context)
+        except BaseException:
+            client.shutdown()
+            raise
     return client
 
 

@@ -34,6 +34,9 @@ def scan(
             status = server.status(name)
             if former is None or status != known.statuses[name]:
                 former = _read(server, name, former)
+                # If fewer were seen than there are, as some are marked as deleted or the answer was
+                # not whole, the next look reads the folder again.
+                status = status._replace(n_messages=len(former.messages))
         except RefusedError as error:
             LOGGER.warning("a folder cannot be read: %s", error)
             if former is None:
