@@ -16,7 +16,7 @@ pytest.importorskip("imapclient", reason="needs the extra mail")
 from kesler.mail.imap import LoginError, Server, ServerError
 from kesler.mail.passwords import secret_of
 from kesler.mail.rows import row_of_message
-from kesler.mail.settings import read_settings
+from kesler.mail.settings import MailSettings, read_settings
 from kesler.mail.sorter import Sorter
 
 pytestmark = needs_dovecot
@@ -130,6 +130,31 @@ def test_sure_messages_are_moved_which_is_no_answer(mailbox):
     mailbox.person.move(identity, "INBOX", "Work")
     assert mailbox.look() == [("learnt", identity, "Work")]
     assert mailbox.answers()[n:] == [(identity, "Work")]
+
+
+@pytest.mark.parametrize("mailbox", [{"action": "move", "error": 0.1}], indirect=True)
+def test_a_move_at_the_same_moment_is_the_person_s(mailbox):
+    """Some servers then have a message in both folders."""
+    mailbox.teach(60)
+    identity = mailbox.deliver(1, "invoice payment due euro account")
+    mailbox.person.copy(identity, "INBOX", "Trash")
+    mailbox.look()
+    mailbox.person.move(identity, "Trash", "Team")
+    assert mailbox.look() == [("learnt", identity, "Team")]
+
+
+@pytest.mark.parametrize("mailbox", [{"action": "move", "error": 0.1}], indirect=True)
+def test_a_dry_run_does_not_move_what_was_due(mailbox):
+    mailbox.teach(60)
+    identity = mailbox.deliver(1, "invoice payment due euro account")
+    looked = mailbox.sorter.look(mailbox.server)
+    assert next(looked)[:2] == ("suggested", identity)
+    assert mailbox.sorter.known.records[identity].due == "move"
+    values = mailbox.sorter.settings.values | {"action": "nothing"}
+    mailbox.sorter.settings = MailSettings(values, mailbox.sorter.settings.folder)
+    assert mailbox.look() == [] and len(mailbox.person.numbers("INBOX")) == 1
+    mailbox.person.move(identity, "INBOX", "Bills")
+    assert mailbox.look() == [("learnt", identity, "Bills")]
 
 
 @pytest.mark.parametrize("mailbox", [{"action": "move", "error": 0.1}], indirect=True)

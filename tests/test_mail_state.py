@@ -29,6 +29,7 @@ class Person:
         self.outside = []  # messages in the trash and in other folders that nobody looks at
         self.answers = {}  # the answer of each message that has one
         self.class_of = {}  # the class to which each message belongs by the last act
+        self.ours = set()  # messages that are where we have filed them
         self.log = []  # (message, answer) in order
         self.n = 0
 
@@ -47,6 +48,7 @@ class Person:
         return [name for name, found in self.folders.items() if found and name not in but]
 
     def answer(self, message, folder):
+        self.ours.discard(message)
         self.class_of[message] = folder
         self.answers[message] = folder
         self.log.append((message, folder))
@@ -73,12 +75,15 @@ class Person:
 
     def _moved(self, message, target):
         left = self.held(message)
+        if message in self.ours:  # where a person has put it counts more
+            left = [folder for folder in left if folder != self.class_of[message]] or left
         if self.class_of.get(message) in left:
             return  # a copy was moved, and the first is where it was
         if left:
             self.answer(message, min(left))
         elif target == "INBOX" or message in self.folders["INBOX"].values():
             self.class_of.pop(message, None)
+            self.ours.discard(message)
 
     def copy(self):
         source = self.rng.choice(self.filled())
@@ -141,6 +146,7 @@ class Person:
             number = next(n for n, m in self.folders["INBOX"].items() if m == message)
             self.put(self.folders["INBOX"].pop(number), target)
             self.class_of[message] = target
+            self.ours.add(message)
 
     @property
     def mailbox(self):
@@ -178,6 +184,7 @@ def test_each_answer_of_a_person_is_learnt_once(tmp_path, seed):
                     if number in person.folders["INBOX"] and target in person.folders:
                         person.put(person.folders["INBOX"].pop(number), target)
                         person.class_of[identity] = target
+                        person.ours.add(identity)
             elif person.filled("INBOX") and person.rng.random() < 0.15 and known.records:
                 person.file(known)
             else:

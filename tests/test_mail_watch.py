@@ -35,13 +35,15 @@ class Watching:
 
     def __init__(self, settings: Path) -> None:
         self._command = [sys.executable, "-W", "error", "-m", "kesler", "mail", "watch"]
-        self._command += [str(settings), "--action", "move"]
+        self._command += [str(settings), "--action"]
         self._log = settings.with_suffix(".log").open("ab")
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self, action: str) -> None:
         env = os.environ | {"MAIL_PASSWORD": PASSWORD}
-        self._process = subprocess.Popen(self._command, stdout=self._log, stderr=self._log, env=env)
+        self._process = subprocess.Popen(
+            [*self._command, action], stdout=self._log, stderr=self._log, env=env
+        )
 
     def kill(self) -> None:
         assert self._process is not None and self._process.poll() is None
@@ -69,13 +71,12 @@ class Office:
         self.dovecot.deliver(self.user, message(number, " ".join(self.rng.choices(words, k=4))))
         self.sent[f"<{number}@example.org>"] = folder
 
-    def file(self, person: Person, share: float = 0.5) -> None:
-        """Put some of the messages where they belong that are not there, wherever they are."""
-        for source in ("INBOX", *WORDS):
+    def file(self, person: Person, share: float, *sources: str) -> None:
+        """Put some of the messages where they belong that are in one of the folders."""
+        for source in sources:
             for identity, folder in self.sent.items():
                 if folder != source and self.rng.random() < share:
-                    # From the inbox in one step, as the sorter may move it at the same time.
-                    in_two_steps = source != "INBOX" and self.rng.random() < 0.5
+                    in_two_steps = self.rng.random() < 0.5
                     if person.numbers(source, identity):
                         with suppress(AssertionError, ValueError):  # the sorter has been faster
                             person.move(identity, source, folder, in_two_steps=in_two_steps)
@@ -92,7 +93,11 @@ def settled(settings: Path) -> tuple[Sorter, Journal]:
 
 @pytest.mark.parametrize("n_kills", [int(os.environ.get("KESLER_KILLS", "8"))])
 def test_kills_change_nothing(tmp_path, monkeypatch, n_kills):
-    """What a person did is learnt once, and no message is lost, doubled or changed."""
+    """What a person did is learnt once, and no message is lost, doubled or changed.
+
+    While the sorter moves messages, the person leaves those in the inbox: Dovecot doubles a message
+    that two programs move at the same moment.
+    """
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
     rng = random.Random(5)
     with TemporaryDirectory(prefix="dc") as folder, Dovecot(Path(folder)) as dovecot:
@@ -103,21 +108,25 @@ def test_kills_change_nothing(tmp_path, monkeypatch, n_kills):
         settled(settings)[1].close()
         try:
             for kill in range(n_kills):
-                watching.start()
+                action = rng.choice(["move", "move", "nothing"])
+                sources = [*WORDS, "INBOX"] if action == "nothing" else [*WORDS]
+                watching.start(action)
                 end = time.monotonic() + rng.uniform(1.0, 4.0)
                 with Person(dovecot, "ann") as person:
                     while time.monotonic() < end:
                         office.deliver(person)
                         time.sleep(rng.uniform(0, 0.3))
-                        office.file(person, 0.3)
+                        office.file(person, 0.3, *sources)
                 watching.kill()
+                with Person(dovecot, "ann") as person:
+                    office.file(person, 0.3, "INBOX")
                 if kill % 5 == 4:
                     dovecot.stop()
                     dovecot.start()
         finally:
             watching.close()
         with Person(dovecot, "ann") as person:
-            office.file(person, 1.0)
+            office.file(person, 1.0, "INBOX", *WORDS)
             monkeypatch.setattr("kesler.mail.sorter.decided", lambda record, *_: record)
             sorter, journal = settled(settings)
             with journal:
@@ -136,5 +145,5 @@ def test_kills_change_nothing(tmp_path, monkeypatch, n_kills):
         assert sorted(identities) == sorted(each.encode() for each in office.sent)
         assert set(found.values()) == {1}
         assert (
-            len(office.sent) > 5 * n_kills and b"moved" in settings.with_suffix(".log").read_bytes()
+            len(office.sent) > 3 * n_kills and b"moved" in settings.with_suffix(".log").read_bytes()
         )

@@ -26,7 +26,8 @@ def run(options: Namespace) -> None:
     values |= {name: each for name, each in given.items() if each is not None}
     settings = MailSettings(values, Path(options.settings).parent)
     with connected(settings) as server:
-        folders = [each for each in server.folders() if each.can_hold_messages]
+        listed = [each for each in server.folders() if each.can_hold_messages]
+        folders = sorted(listed, key=lambda each: (not is_inbox(each.name), each.name))
         if "never" not in values:
             values["never"] = [each.name for each in folders if each.has_special_use]
         _print_folders(server, folders, values["never"])

@@ -194,6 +194,9 @@ class Sorter:
         inbox = next(filter(is_inbox, self.known.mailbox), "INBOX")
         for identity in self.known.due("move", "keyword", "back"):
             record = self.known.records[identity]
+            if record.due not in (self.settings.action, "back"):
+                self._call_off(identity, record)
+                continue
             source = record.folder if record.due == "back" else inbox
             number = self.known.where(identity, source or "")
             if number is None or source is None:
@@ -202,10 +205,14 @@ class Sorter:
                 yield from self._done(server, identity, record, source, number, inbox)
             except RefusedError as error:
                 LOGGER.warning("a message stays where it is: %s", error)
-                left = replace(record, due=None)
-                if record.due == "move":
-                    left = replace(left, folder=None, is_ours=False)
-                self.known.update({identity: left})
+                self._call_off(identity, record)
+
+    def _call_off(self, identity: str, record: Record) -> None:
+        """Leave a message where it is."""
+        left = replace(record, due=None)
+        if record.due == "move":
+            left = replace(left, folder=None, is_ours=False)
+        self.known.update({identity: left})
 
     def _done(
         self, server: Server, identity: str, record: Record, source: str, number: int, inbox: str

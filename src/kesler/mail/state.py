@@ -61,7 +61,7 @@ def settle(record: Record, held: Collection[str], in_inbox: bool) -> Record:
 
     A message that is in another class than before has been moved there by a person, unless it was
     moved by us: it is due to be learnt. In a class and a copy of it in another, it is of the first
-    until it is gone there.
+    until it is gone there; but if it was filed in the first, a person has put it into the other.
 
     Parameters
     ----------
@@ -78,10 +78,11 @@ def settle(record: Record, held: Collection[str], in_inbox: bool) -> Record:
     >>> settle(Record("Work", is_ours=True), ["Bills"], False).folder
     'Bills'
     """
-    if record.folder in held:
+    others = [name for name in held if name != record.folder]
+    if record.folder in held and not (record.is_ours and others):
         return replace(record, due=None) if record.due == "move" else record
-    if held:
-        return replace(record, folder=min(held), is_ours=False, due="learn")
+    if others:
+        return replace(record, folder=min(others), is_ours=False, due="learn")
     if not in_inbox:
         # It may be on its way: a look at one folder after the other is not of one moment.
         return replace(record, due=None)
