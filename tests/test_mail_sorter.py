@@ -1,6 +1,8 @@
 """A sorter of mail and a real server: what a person does is learnt, and what is new is filed."""
 
+import os
 import random
+import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,6 +11,7 @@ import pytest
 
 from kesler import OnlineClassifier, progressive_validate
 from kesler.durable import Journal
+from kesler.readers.mail.index import timestamp_of
 from mailserver import PASSWORD, Dovecot, Person, message, needs_dovecot
 
 pytest.importorskip("imapclient", reason="needs the extra mail")
@@ -101,6 +104,48 @@ def test_each_move_is_learnt_and_mistakes_are_those_of_progressive_validation(ma
     wrong[[*first.values()]] = False  # the first message of a class is no mistake
     assert wrong.sum() == result.n_mistakes
     assert mailbox.answers() == [(f"<{i}@example.org>", f) for i, f in enumerate(folders)]
+
+
+@pytest.mark.data
+@pytest.mark.skipif("KESLER_DATA" not in os.environ, reason="needs the mail of KESLER_DATA")
+@pytest.mark.parametrize("user", ["sanders-r", "williams-w3"])
+def test_the_mail_of_enron_is_filed_as_by_progressive_validation(mailbox, user):
+    """KESLER_MAIL messages of each user, 60 if it is not set, are delivered and moved."""
+    mails = enron(user)[: int(os.environ.get("KESLER_MAIL", "60"))]
+    for folder in sorted({folder for folder, _ in mails}):
+        mailbox.person.create(f"of {folder}")
+    mailbox.look(predict=False)
+    rows, guesses, sent = [], [], []
+    for folder, body in mails:
+        mailbox.dovecot.deliver(mailbox.user, body)
+        found = mailbox.look()
+        guesses += [each[2] for each in found if each[0] == "suggested"] or [None]
+        sent += mailbox.person.bodies("INBOX")
+        rows.append(row_of_message(sent[-1]))
+        (number,) = mailbox.person.numbers("INBOX")
+        mailbox.person._do("uid", "MOVE", number, f'"of {folder}"')
+        assert [each[0] for each in mailbox.look()] == ["learnt"]
+    folders = [f"of {folder}" for folder, _ in mails]
+    result = progressive_validate(OnlineClassifier(), rows, folders)
+    seen = [folder in folders[:i] for i, folder in enumerate(folders)]
+    pairs = zip(guesses, folders, seen, strict=True)
+    n_mistakes = sum(guess != folder for guess, folder, is_known in pairs if is_known)
+    assert n_mistakes == result.n_mistakes
+    print(f"{user}: {n_mistakes} mistakes in {len(mails)} messages")
+    kept = [body for name in {*folders} for body in mailbox.person.bodies(name)]
+    assert sorted(kept) == sorted(sent) and mailbox.person.numbers("INBOX") == []
+
+
+def enron(user):
+    """Return the folders and the messages of a user in the order of dates."""
+    found = []
+    with tarfile.open(Path(os.environ["KESLER_DATA"], "enron_raw", f"{user}.tar.gz")) as archive:
+        for each in archive:
+            if each.isfile():
+                body = archive.extractfile(each).read()
+                date = timestamp_of(body.partition(b"\r\n\r\n")[0], undated=0)
+                found.append((date, each.name, each.name.split("/")[-2], body))
+    return [(folder, body) for _, _, folder, body in sorted(found)]
 
 
 def test_folders_are_learnt_in_the_order_of_dates(mailbox):

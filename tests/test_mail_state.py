@@ -229,7 +229,9 @@ def test_a_folder_is_renamed_if_most_of_its_messages_are_in_a_new_one():
         "B": "Y",
     }
     assert renamed(before, {"X": Folder(9, {7: "a"}), "B": before["B"]}) == {}
-    assert renamed({"C": Folder(1)}, {"X": Folder(1)}) == {}
+    assert renamed({"C": Folder(1)}, {"X": Folder(1), "Y": Folder(2)}) == {"C": "X"}
+    assert renamed({"C": Folder(1)}, {"X": Folder(1), "Y": Folder(1)}) == {}
+    assert renamed({"C": Folder(1)}, {"X": Folder(2)}) == {}
 
 
 @pytest.mark.parametrize(

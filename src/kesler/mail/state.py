@@ -120,7 +120,7 @@ def renamed(before: Mailbox, after: Mailbox) -> dict[str, str]:
     """Return the new names of folders that have been renamed, by their former names.
 
     A folder that is gone was renamed if most of its messages are in a new one, whether its server
-    moved them or a person did.
+    moved them or a person did; an empty one if one new folder alone has its UIDVALIDITY.
 
     Examples
     --------
@@ -133,6 +133,12 @@ def renamed(before: Mailbox, after: Mailbox) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in sorted(gone, key=lambda each: (-len(before[each].messages), each)):
         own = _identities(before[name])
+        if not own:
+            same = [each for each in new if after[each].validity == before[name].validity]
+            if len(same) == 1:
+                found[name] = same[0]
+                del new[same[0]]
+            continue
         shared = {each: len(own & new[each]) for each in sorted(new)}
         best = max(shared, key=lambda each: shared[each], default=None)
         if best is not None and 2 * shared[best] > len(own):
