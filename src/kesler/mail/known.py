@@ -123,7 +123,7 @@ class Known:
         moved = changed(before, after)
         where = places(after, moved)
         found = {}
-        for identity in moved:
+        for identity in sorted(moved):
             known = records.get(identity) or self.records.get(identity)
             folders = where.get(identity, set())
             held = [name for name in folders if not is_inbox(name)]
