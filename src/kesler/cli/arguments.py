@@ -23,6 +23,8 @@ from kesler.cli.descriptions import (
     JOURNAL_EXAMPLES,
     LEARN,
     LEARN_EXAMPLES,
+    MAIL,
+    MAIL_EXAMPLES,
     PREDICT,
     PREDICT_EXAMPLES,
     SERVE,
@@ -70,6 +72,7 @@ def parser() -> ArgumentParser:
     command("learn", "learn from a stream and write the model", _learn, LEARN, LEARN_EXAMPLES)
     command("predict", "print the predicted class of each row", _predict, PREDICT, PREDICT_EXAMPLES)
     command("explain", "print why rows have their class", _explain, EXPLAIN, EXPLAIN_EXAMPLES)
+    command("mail", "learn a mailbox of IMAP, and file what is new", _mail, MAIL, MAIL_EXAMPLES)
     command("serve", "serve the models of a journal, and a page", _serve, SERVE, SERVE_EXAMPLES)
     command("share", "select features shared by all classes", _share, SHARE, SHARE_EXAMPLES)
     command("show", "print the contents of a model file", _show, SHOW, SHOW_EXAMPLES)
@@ -549,6 +552,12 @@ def _explain(command: Command) -> None:
         "--json-lines", action="store_true", help="print one JSON object for each row"
     )
     _reading(command)
+
+
+def _mail(command: Command) -> None:
+    from kesler.cli.mail_arguments import add_actions
+
+    add_actions(command, Command)
 
 
 def _nothing(command: Command) -> None:

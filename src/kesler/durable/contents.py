@@ -217,6 +217,22 @@ def damaged(error: Exception) -> KeslerError:
     )
 
 
+def value_to_text(value: Any) -> str:
+    """Return a value that is kept beside a history as text.
+
+    Raises
+    ------
+    KeslerError
+        If JSON cannot hold it.
+    """
+    try:
+        return _valid(_to_json(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise KeslerError(
+            f"the value {value!r:.60} cannot be kept in a journal ({error}): give what JSON holds"
+        ) from None
+
+
 def answer_to_text(y: Any) -> str:
     """Return an answer as text: a label, or a list of labels for a set or a ranking.
 

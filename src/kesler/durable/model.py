@@ -17,8 +17,10 @@ from kesler.data.labels import TopLabel
 from kesler.durable import changes
 from kesler.durable.contents import (
     answer_from_text,
+    from_json,
     require_name,
     row_from_text,
+    value_to_text,
 )
 from kesler.durable.events import Event, Receipt
 from kesler.durable.replica import Replica, naming_of
@@ -61,6 +63,7 @@ class Model:
         self._storage, self._lock, self._name, self._key = storage, lock, name, key
         self._replica = Replica(storage, name, key, settings)
         self._clock: int | None = None
+        self._is_together = False  # whether changes are part of a transaction of `together`
 
     def __repr__(self) -> str:
         return f"<Model {self._name!r} of {self._storage.path}>"
@@ -292,6 +295,82 @@ class Model:
             If one is not known, both are the same, or the settings of the model name one of them.
         """
         return self._written(lambda: changes.merge(self._target, source, into, event, by))
+
+    # ---- several changes, and values beside them --------------------------------------------
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Write the changes of a block at once: all of them, or none if it raises an error.
+
+        Within the block, predictions and `find` use the state after its changes so far. Methods
+        that forget rows cannot be called, since they write the file anew.
+
+        Raises
+        ------
+        KeslerError
+            As by the changes; after one that the learner refuses, the block must end.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from kesler import OnlineClassifier
+        >>> from kesler.durable import Journal
+        >>> journal = Journal(tempfile.mkdtemp() + "/desk.db")
+        >>> mail = journal.open("mail", OnlineClassifier())
+        >>> with mail.together():
+        ...     receipt = mail.learn_one("win cash", "spam", id="m1")
+        ...     mail.keep("read/inbox", 17)
+        >>> mail.n_trials_, mail.kept("read/")
+        (1, {'read/inbox': 17})
+        >>> journal.close()
+        """
+        replica = self._replica
+        with self._lock:
+            if self._is_together:
+                yield
+                replica.catch_up()
+                return
+            self._is_together = True
+            try:
+                with self._storage.writing():
+                    replica.catch_up()
+                    replica.settle()
+                    yield
+                    replica.catch_up()
+            except BaseException:
+                replica.give_up()
+                raise
+            finally:
+                self._is_together = False
+            replica.settle()
+            replica.keep_copies()
+            replica.write_snapshots()
+
+    def keep(self, name: str, value: Any) -> None:
+        """Keep a value beside the history, such as what a program has read so far.
+
+        The model does not depend on it, and it has no part in the chain of digests.
+
+        Parameters
+        ----------
+        name : str of 1 to 500 characters
+        value : what JSON can hold, or None
+            It replaces an earlier one; None removes it.
+
+        Raises
+        ------
+        KeslerError
+            If JSON cannot hold the value.
+        """
+        text = None if value is None else value_to_text(value)
+        with self.together():
+            self._storage.keep(self._key, require_name(name, "name"), text)
+
+    def kept(self, prefix: str = "") -> dict[str, Any]:
+        """Return the values of `keep` by name, of the names that begin with a text."""
+        with self._reading():
+            found = [*self._storage.kept(self._key, prefix)]
+        return {name: from_json(value) for name, value in found}
 
     # ---- forgetting -------------------------------------------------------------------------
 
@@ -529,25 +608,14 @@ class Model:
 
     def _written(self, change: Callable[[], Result]) -> Result:
         """Run a change in a transaction, in which the learner follows it."""
-        replica = self._replica
-        with self._lock:
-            try:
-                with self._storage.writing():
-                    replica.catch_up()
-                    replica.settle()
-                    result = change()
-                    replica.catch_up()
-            except BaseException:
-                replica.give_up()
-                raise
-            replica.settle()
-            replica.keep_copies()
-            replica.write_snapshots()
-            return result
+        with self.together():
+            return change()
 
     def _purged(self, change: Callable[[], Receipt]) -> Receipt:
         """Run a change that removes rows, and purge the files of them."""
         with self._lock:
+            if self._is_together:
+                raise KeslerError("a block of together() cannot forget: do it behind the block")
             receipt = self._written(change)
             self._replica.forget_names()
             self._storage.purge()
@@ -558,6 +626,9 @@ class Model:
         lock = self._lock
         if lock.acquire(blocking=False):
             try:
+                if self._is_together:
+                    self._replica.catch_up()
+                    return
                 clock = self._storage.clock()
                 if clock != self._clock or self._replica.is_dirty:
                     self._follow()

@@ -28,7 +28,7 @@ from kesler.durable.failures import JournalError, not_a_journal, sentence_of
 from kesler.errors import KeslerError
 
 APPLICATION = 0x6B736C72  # "kslr": what tells a journal from other SQLite databases
-VERSION = 3  # of the tables
+VERSION = 4  # of the tables
 PART = 64 << 20  # bytes of a snapshot in one row of its table: SQLite refuses more than 1 GB
 
 _TABLES = """
@@ -94,7 +94,17 @@ CREATE TABLE forgotten (
 );
 """
 
-_UPGRADES = {1: f"DROP TABLE snapshots; {_SNAPSHOTS}", 2: _CHAIN}  # from each version to the next
+_KEPT = """
+CREATE TABLE IF NOT EXISTS kept (
+    model INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (model, name)
+) WITHOUT ROWID;
+"""
+
+# From each version to the next.
+_UPGRADES = {1: f"DROP TABLE snapshots; {_SNAPSHOTS}", 2: _CHAIN, 3: _KEPT}
 
 _COLUMNS = (
     "number, kind, id, subject, answer, old, target, time, author, taken_back, changed_from, n_rows"
@@ -212,7 +222,7 @@ class Storage:
         with self.writing():
             if self._one("SELECT count(*) FROM sqlite_master")[0]:
                 return  # another process has been faster
-            self._run(_TABLES + _SNAPSHOTS + _CHAIN)
+            self._run(_TABLES + _SNAPSHOTS + _CHAIN + _KEPT)
             self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -222,7 +232,8 @@ class Storage:
             (version,) = self._one("PRAGMA user_version")  # another process may have been faster
             for each in range(version, VERSION):
                 self._run(_UPGRADES[each])
-            self._seal_former()
+            if version < 3:
+                self._seal_former()
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def _seal_former(self) -> None:
@@ -256,7 +267,15 @@ class Storage:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read one state of the database, which others may change meanwhile."""
+        """Read one state of the database, which others may change meanwhile.
+
+        Within a transaction, it is the state of that.
+        """
+        with self._in_words():
+            is_within = self._connection.in_transaction
+        if is_within:
+            yield
+            return
         with self._transaction("DEFERRED"):
             yield
 
@@ -328,7 +347,7 @@ class Storage:
         self._do(
             "DELETE FROM rows WHERE number IN (SELECT number FROM events WHERE model = ?)", key
         )
-        for table in ("events", "forgotten"):
+        for table in ("events", "forgotten", "kept"):
             self._do(f"DELETE FROM {table} WHERE model = ?", key)
         self._do("DELETE FROM models WHERE key = ?", key)
         self._require_purge()
@@ -459,6 +478,23 @@ class Storage:
         """Return the numbers of the rows about a subject, those taken back included."""
         query = "SELECT number FROM events WHERE model = ? AND subject = ? ORDER BY number"
         return [number for (number,) in self._all(query, key, subject)]
+
+    # ---- values beside the events -----------------------------------------------------------
+
+    def keep(self, key: int, name: str, value: str | None) -> None:
+        """Store a value of a model under a name, in place of an earlier one; None removes it."""
+        if value is None:
+            self._do("DELETE FROM kept WHERE model = ? AND name = ?", key, name)
+        else:
+            self._do("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", key, name, value)
+
+    def kept(self, key: int, prefix: str) -> Iterator[tuple[str, str]]:
+        """Yield the names that begin with a text, in order, and their values."""
+        query = "SELECT name, value FROM kept WHERE model = ? AND name >= ? ORDER BY name"
+        for name, value in self._all(query, key, prefix):
+            if not name.startswith(prefix):
+                return
+            yield name, value
 
     # ---- removal ----------------------------------------------------------------------------
 

@@ -186,7 +186,7 @@ def _places_in(mailbox: Mailbox, content: bytes | mmap, timestamp: int) -> Itera
         if is_mbox and NOTHING.fullmatch(content, start, end):
             continue  # a From line alone
         header = _header(content, start, end)
-        timestamp = _timestamp(header, undated=timestamp)
+        timestamp = timestamp_of(header, undated=timestamp)
         deleted = _is_deleted(mailbox.path.name, header)
         found = labels_of(header)
         yield Place(timestamp, name, start, end - start, folder, found, (), deleted)
@@ -242,7 +242,8 @@ def _header(content: bytes | mmap, start: int, end: int) -> bytes:
     return content[start : headers.end() if headers else end]
 
 
-def _timestamp(header: bytes, *, undated: int) -> int:
+def timestamp_of(header: bytes, *, undated: int) -> int:
+    """Return the date in a header in seconds since 1970, `undated` if it has none."""
     date = DATE.search(header)
     parsed = parsedate_tz(date[1].decode("latin-1")) if date else None
     if parsed is None:

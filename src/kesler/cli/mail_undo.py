@@ -1,0 +1,19 @@
+"""kesler mail undo: take back what was learnt of messages, and the moves of them."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from kesler.cli.mail import connected, line_of, message_of, sorter_of
+
+
+def run(options: Namespace) -> None:
+    """Take back the answer of a message; if it was moved, move it back to the inbox."""
+    with sorter_of(options) as sorter:
+        identity = message_of(sorter, options)
+        for done in sorter.undo(identity):
+            print(line_of(done))
+        if sorter.known.records[identity].due == "back":
+            with connected(sorter.settings) as server:
+                for done in sorter.look(server):
+                    print(line_of(done))

@@ -1,0 +1,177 @@
+"""What is known of a mailbox as the journal of its model keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kesler.mail.folders import is_inbox
+from kesler.mail.state import (
+    Folder,
+    Mailbox,
+    Record,
+    changed,
+    places,
+    rename_folders,
+    rename_record,
+    renamed,
+    settle,
+)
+
+if TYPE_CHECKING:
+    from kesler.durable import Model
+
+PLACE, MESSAGE, STATUS = "place/", "message/", "status/"
+
+
+class Status(NamedTuple):
+    """What a server says of a folder without its messages.
+
+    A number that a server does not give is 0; `modseq` is the HIGHESTMODSEQ of CONDSTORE.
+    """
+
+    validity: int = 0
+    next: int = 0
+    n_messages: int = 0
+    modseq: int = 0
+
+
+class Known:
+    """What is known of a mailbox, in memory and in the journal of a model.
+
+    Parameters
+    ----------
+    model : the model whose journal has it.
+
+    Attributes
+    ----------
+    mailbox : the folders as they were seen last.
+    statuses : what the server said of them then.
+    records : what is known of each message, by its identity.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.records = {
+            name.removeprefix(MESSAGE): Record(*value)
+            for name, value in model.kept(MESSAGE).items()
+        }
+        self.statuses = {
+            name.removeprefix(STATUS): Status(*value) for name, value in model.kept(STATUS).items()
+        }
+        found: dict[str, dict[int, str]] = {name: {} for name in self.statuses}
+        for name, identity in model.kept(PLACE).items():
+            folder, _, number = name.removeprefix(PLACE).rpartition("/")
+            found[folder][int(number)] = identity
+        self.mailbox: Mailbox = {
+            name: Folder(self.statuses[name].validity, messages) for name, messages in found.items()
+        }
+
+    @property
+    def classes(self) -> list[str]:
+        """The folders that are classes."""
+        return [name for name in self.mailbox if not is_inbox(name)]
+
+    def due(self, *kinds: str) -> list[str]:
+        """Return the messages with which something of these kinds is to be done."""
+        return [identity for identity, each in self.records.items() if each.due in kinds]
+
+    def where(self, identity: str, folder: str) -> int | None:
+        """Return the number of a message in a folder; None if it is not there."""
+        messages = self.mailbox[folder].messages if folder in self.mailbox else {}
+        return next((number for number, each in messages.items() if each == identity), None)
+
+    def observe(
+        self, after: Mailbox, statuses: Mapping[str, Status], *, predict: bool
+    ) -> dict[str, str]:
+        """Take note of a look at the mailbox, in one transaction.
+
+        Parameters
+        ----------
+        after : the folders as they are now.
+        statuses : what the server says of them.
+        predict : whether the classes of messages that are new in the inbox are to be predicted.
+
+        Returns
+        -------
+        The new names of folders that were renamed, as classes of the model are then as well.
+        """
+        names = renamed(self.mailbox, after)
+        before = rename_folders(self.mailbox, names)
+        records = {
+            identity: new
+            for identity, old in self.records.items()
+            if names and (new := rename_record(old, names)) is not old
+        }
+        records |= self._settled(before, after, records, predict)
+        with self.model.together():
+            self._keep_places(after)
+            self._keep_statuses(statuses)
+            for identity, record in records.items():
+                self._keep_record(identity, record)
+            for former, name in names.items():
+                rename_class(self.model, former, name)
+        self.mailbox, self.statuses = dict(after), dict(statuses)
+        self.records |= records
+        return names
+
+    def _settled(
+        self, before: Mailbox, after: Mailbox, records: Mapping[str, Record], predict: bool
+    ) -> dict[str, Record]:
+        """Return the records of the messages that are in other folders than before."""
+        moved = changed(before, after)
+        where = places(after, moved)
+        found = {}
+        for identity in sorted(moved):
+            known = records.get(identity) or self.records.get(identity)
+            folders = where.get(identity, set())
+            held = [name for name in folders if not is_inbox(name)]
+            is_new = known is None and not held and predict
+            start = known or Record(due="predict" if is_new else None)
+            found[identity] = settle(start, held, len(held) < len(folders))
+        return found
+
+    def update(self, records: Mapping[str, Record]) -> None:
+        """Replace what is known of messages; within a transaction, as a part of that."""
+        with self.model.together():
+            for identity, record in records.items():
+                self._keep_record(identity, record)
+        self.records |= records
+
+    def _keep_record(self, identity: str, record: Record) -> None:
+        self.model.keep(MESSAGE + identity, [*astuple(record)])
+
+    def _keep_places(self, after: Mailbox) -> None:
+        for name, value in _differences(self.mailbox, after):
+            self.model.keep(PLACE + name, value)
+
+    def _keep_statuses(self, statuses: Mapping[str, Status]) -> None:
+        for name in {*self.statuses, *statuses}:
+            value = statuses.get(name)
+            if value != self.statuses.get(name):
+                self.model.keep(STATUS + name, value and [*value])
+
+
+def _differences(before: Mailbox, after: Mailbox) -> Iterator[tuple[str, Any]]:
+    """Yield the places that have changed, and the identity of the message there now."""
+    for name in {*before, *after}:
+        old, new = before.get(name), after.get(name)
+        if old is new:
+            continue
+        known = {} if old is None else old.messages
+        found = {} if new is None else new.messages
+        for number in {*known, *found}:
+            if known.get(number) != found.get(number):
+                yield f"{name}/{number}", found.get(number)
+
+
+def rename_class(model: Model, old: str, new: str) -> None:
+    """Rename a class of a model, if it is known; into one that is known, it is merged."""
+    classes = model.classes_.tolist()
+    if old not in classes:
+        return
+    if new in classes:
+        model.merge(old, new)
+    else:
+        model.rename(old, new)

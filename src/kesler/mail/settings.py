@@ -1,0 +1,191 @@
+"""The settings of a mailbox: one table, and a file of TOML that holds them."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kesler.errors import KeslerError
+from kesler.mail.decisions import ACTIONS
+
+SECURITY = {"tls": 993, "starttls": 143, "plain": 143}
+"""How a connection is protected, and the usual port."""
+
+DELETED = ("keep", "forget")
+"""What becomes of the class of a folder that is deleted."""
+
+PASSWORDS = ("keyring", "environment:", "command:", "oauth2:")
+"""Where a password comes from, or by oauth2 a token."""
+
+
+class Setting(NamedTuple):
+    """A setting: its default, what it means, and what its values are."""
+
+    default: Any
+    help: str
+    check: Callable[[Any], bool]
+    values: str
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and value.isprintable()
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, float) and 0 < value < 1
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_password(value: Any) -> bool:
+    return _is_text(value) and (
+        value == "keyring" or any(value.startswith(each) and value != each for each in PASSWORDS)
+    )
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+SETTINGS: dict[str, Setting] = {
+    "server": Setting(None, "name of the IMAP server", _is_text, "a name"),
+    "user": Setting(None, "name of the user there", _is_text, "a name"),
+    "account": Setting("mail", "name of the model in the database", _is_text, "a name"),
+    "database": Setting("mail.db", "file of the journal", _is_text, "a path"),
+    "security": Setting(
+        "tls",
+        "protection of the connection; plain sends the password and all mail for everyone on the "
+        "way to read",
+        lambda value: value in SECURITY,
+        "tls, starttls or plain",
+    ),
+    "port": Setting(
+        0,
+        "port of the server; 0 is the usual one, 993 for tls, else 143",
+        lambda value: value == 0 or (_is_count(value) and value < 65536),
+        "a number from 0 to 65535",
+    ),
+    "ca_file": Setting(
+        "",
+        "file of certificates that are trusted in place of those of the system",
+        lambda value: value == "" or _is_text(value),
+        "a path, or nothing",
+    ),
+    "password": Setting(
+        "keyring",
+        "where the password comes from: keyring, environment:VARIABLE or command:COMMAND; or "
+        "oauth2:COMMAND, a command that prints a token",
+        _is_password,
+        "keyring, environment:VARIABLE, command:COMMAND or oauth2:COMMAND",
+    ),
+    "never": Setting(
+        [],
+        "folders that are never touched, in which a message has no answer; all others but INBOX "
+        "are classes",
+        _is_list,
+        "a list of names",
+    ),
+    "action": Setting(
+        "nothing",
+        "what is done with a new message that is surely of a class: nothing, a keyword, or a move",
+        lambda value: value in ACTIONS,
+        "nothing, keyword or move",
+    ),
+    "error": Setting(
+        0.02,
+        "largest share of wrong moves or keywords; smaller ones leave more messages in the inbox",
+        _is_share,
+        "a number between 0 and 1",
+    ),
+    "every": Setting(
+        60, "seconds between two looks at the folders", _is_count, "a number of seconds, 1 or more"
+    ),
+    "deleted": Setting(
+        "keep",
+        "what becomes of the class of a folder that is deleted: keep it, or forget it for good",
+        lambda value: value in DELETED,
+        "keep or forget",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class MailSettings:
+    """The settings of a mailbox.
+
+    Parameters
+    ----------
+    values : those that differ from the defaults, by name.
+    folder : the folder to which paths are relative.
+
+    Raises
+    ------
+    KeslerError
+        If there is no such setting, a value is none of it, or the server or the user is missing.
+    """
+
+    values: Mapping[str, Any]
+    folder: Path = field(default_factory=Path)
+
+    def __post_init__(self) -> None:
+        for name, value in self.values.items():
+            if name not in SETTINGS:
+                raise KeslerError(f"there is no setting {name!r}: known are {', '.join(SETTINGS)}")
+            if not SETTINGS[name].check(value):
+                raise KeslerError(f"{name} = {value!r:.80}: give {SETTINGS[name].values}")
+        for name, setting in SETTINGS.items():
+            if setting.default is None and name not in self.values:
+                raise KeslerError(f"the setting {name} is missing: give the {setting.help}")
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in SETTINGS:
+            raise AttributeError(name)
+        return self.values.get(name, SETTINGS[name].default)
+
+    @property
+    def port_used(self) -> int:
+        """The port, the usual one if none is given."""
+        return int(self.port) or SECURITY[self.security]
+
+    def path(self, name: str) -> str:
+        """Return the path of a setting."""
+        return os.path.join(self.folder, getattr(self, name))
+
+    @property
+    def text(self) -> str:
+        """The settings as a file of TOML, each below what it means."""
+        lines = ["# Settings of kesler mail. The password is not here: see the setting password."]
+        for name, setting in SETTINGS.items():
+            lines += ["", f"# {setting.help}", f"{name} = {_toml(getattr(self, name))}"]
+        return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML writes it, which is as JSON does but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def read_settings(path: str) -> MailSettings:
+    """Return the settings of a file.
+
+    Raises
+    ------
+    KeslerError
+        If it is no file of TOML, or as :class:`MailSettings`.
+    """
+    try:
+        values = tomllib.loads(Path(path).read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        sentence = f"{path} is no file of TOML ({error}): write it with kesler mail setup"
+        raise KeslerError(sentence) from None
+    try:
+        return MailSettings(values, Path(path).parent)
+    except KeslerError as error:
+        raise KeslerError(f"{path}: {error}") from None

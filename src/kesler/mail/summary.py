@@ -1,0 +1,60 @@
+"""What a sorter has done so far, as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kesler.mail.state import Record
+
+
+class Row(NamedTuple):
+    """The messages of a class: how many were learnt and predicted before, and how many wrongly."""
+
+    folder: str
+    n_learnt: int
+    n_predicted: int
+    n_wrong: int
+
+
+def by_folder(records: Iterable[Record]) -> list[Row]:
+    """Return a row for each class, and a last one for all."""
+    learnt: Counter[str] = Counter()
+    predicted: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    for each in records:
+        if each.answer is not None:
+            learnt[each.answer] += 1
+            if each.guess is not None:
+                predicted[each.answer] += 1
+                wrong[each.answer] += each.guess != each.answer
+    rows = [Row(name, learnt[name], predicted[name], wrong[name]) for name in sorted(learnt)]
+    totals = (sum(found.values()) for found in (learnt, predicted, wrong))
+    return [*rows, Row("all", *totals)]
+
+
+def waiting(records: Mapping[str, Record]) -> list[tuple[str, Record]]:
+    """Return the messages with a suggestion that nobody has answered, and that were not moved."""
+    return [
+        (identity, each)
+        for identity, each in records.items()
+        if each.guess is not None and each.answer is None and each.folder is None
+    ]
+
+
+def filed(records: Mapping[str, Record]) -> list[tuple[str, Record]]:
+    """Return the messages that were moved and that are where they were moved."""
+    return [(identity, each) for identity, each in records.items() if each.is_ours]
+
+
+def corrected(records: Iterable[Record], threshold: float | None) -> tuple[int, int]:
+    """Return how many predictions with an answer reach a confidence, and how many are wrong."""
+    if threshold is None:
+        return 0, 0
+    sure = [
+        each.guess != each.answer
+        for each in records
+        if each.answer is not None and each.confidence is not None and each.confidence >= threshold
+    ]
+    return len(sure), sum(sure)

@@ -1,0 +1,113 @@
+"""Several changes of a journal at once, and values that are kept beside its history."""
+
+import random
+import sqlite3
+
+import pytest
+
+from kesler import KeslerError, OnlineClassifier
+from kesler.durable import Journal
+from kesler.durable.storage import VERSION
+
+ROWS = [({f"w{i % 7}": 1.0, f"v{i % 3}": 1.0}, "abc"[i % 3]) for i in range(40)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "desk.db"
+
+
+def test_a_block_is_as_its_changes_one_by_one(path, tmp_path):
+    """Random changes in blocks, of which some fail, against the same changes without blocks."""
+    rng = random.Random(0)
+    with Journal(path) as journal, Journal(tmp_path / "one.db") as other:
+        mail, plain = (each.open("mail", OnlineClassifier()) for each in (journal, other))
+        n = 0
+        for _ in range(12):
+            rows = [(*rng.choice(ROWS), f"m{n + i}") for i in range(rng.randint(1, 5))]
+            fails, back = rng.random() < 0.3, rng.random() < 0.4
+            n += 0 if fails else len(rows)
+
+            def change(model, rows=rows, back=back):
+                for x, y, id in rows:
+                    model.learn_one(x, y, id=id)
+                if back:
+                    model.undo(rows[0][2])
+                model.keep("count", len(rows))
+                return model.predict_proba_one(rows[0][0]) if model.n_trials_ else None
+
+            if fails:
+                with pytest.raises(KeslerError, match="to the winds"), mail.together():
+                    change(mail)
+                    raise KeslerError("to the winds")
+            else:
+                with mail.together():
+                    found = change(mail)
+                assert found == change(plain)
+            assert mail.n_trials_ == plain.n_trials_ and mail.kept() == plain.kept()
+        assert not journal.check() and not other.check()
+        if mail.n_trials_:
+            assert mail.predict_proba_one(ROWS[0][0]) == plain.predict_proba_one(ROWS[0][0])
+
+
+def test_a_refused_row_takes_all_of_a_block_back(path):
+    with Journal(path) as journal:
+        mail = journal.open("mail", OnlineClassifier())
+        mail.learn_one({"a": 1.0}, "x", id="first")
+        with pytest.raises(KeslerError), mail.together():
+            mail.learn_one({"b": 1.0}, "y", id="second")
+            mail.keep("seen", 2)
+            mail.learn_one([1.0, 2.0], "z", id="third")
+        assert mail.n_trials_ == 1 and mail.find("second") is None and mail.kept() == {}
+        assert not journal.check()
+
+
+def test_find_and_predictions_see_the_block_so_far(path):
+    with Journal(path) as journal:
+        mail = journal.open("mail", OnlineClassifier())
+        with mail.together():
+            mail.learn_one({"a": 1.0}, "x", id="first")
+            assert mail.find("first").answer == "x" and mail.predict_one({"a": 1.0}) == "x"
+            mail.relabel("first", "y")
+            assert mail.find("first").current == "y" and mail.predict_one({"a": 1.0}) == "y"
+
+
+def test_a_block_cannot_forget(path):
+    with Journal(path) as journal:
+        mail = journal.open("mail", OnlineClassifier())
+        mail.learn_one({"a": 1.0}, "x", id="first")
+        with pytest.raises(KeslerError, match="cannot forget"), mail.together():
+            mail.forget("first")
+        assert mail.n_trials_ == 1
+
+
+def test_values_are_kept_by_name(path):
+    with Journal(path) as journal:
+        mail, desk = (journal.open(name, OnlineClassifier()) for name in ("mail", "desk"))
+        for name in ("a/1", "a/2", "a", "b", "a%", "ä"):
+            mail.keep(name, {"name": name, "list": [1, None, 2.5]})
+        desk.keep("a/1", "other")
+        mail.keep("a/2", None)
+        mail.keep("b", "new")
+    with Journal(path) as journal:
+        mail = journal.open("mail")
+        assert mail.kept("a/") == {"a/1": {"name": "a/1", "list": [1, None, 2.5]}}
+        assert mail.kept("b") == {"b": "new"} and len(mail.kept()) == 5
+        journal.delete("mail")
+        assert journal.open("desk").kept() == {"a/1": "other"}
+        with pytest.raises(KeslerError, match="cannot be kept"):
+            journal.open("desk").keep("x", {1, 2})
+
+
+def test_a_journal_of_the_version_before_is_upgraded(path):
+    with Journal(path) as journal:
+        journal.open("mail", OnlineClassifier()).learn_one({"a": 1.0}, "x")
+        digests = journal.digests()
+    database = sqlite3.connect(path)
+    database.executescript("DROP TABLE kept; PRAGMA user_version = 3;")
+    database.close()
+    with Journal(path) as journal:
+        assert journal.digests() == digests and not journal.check()
+        journal.open("mail").keep("a", 1)
+        assert journal.open("mail").kept() == {"a": 1}
+    assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone() == (VERSION,)

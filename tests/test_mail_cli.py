@@ -1,0 +1,177 @@
+"""kesler mail as a command: the pages of its guide, its settings, and where passwords come from."""
+
+import random
+import re
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+import pages
+from commands import kesler, refused
+from kesler import KeslerError
+from kesler.mail import passwords
+from kesler.mail.passwords import secret_of
+from kesler.mail.settings import SETTINGS, MailSettings, read_settings
+from mailserver import PASSWORD, Dovecot, Person, message, needs_dovecot
+
+WORDS = {
+    "Bills": ["invoice", "payment", "due", "account", "euro"],
+    "Team": ["lunch", "meeting", "agenda", "minutes", "room"],
+    "Work": ["report", "draft", "review", "deadline", "figures"],
+}
+
+
+# ---- the guide ----------------------------------------------------------------------------------
+
+
+def fill(dovecot):
+    """Make the mailbox of the guide."""
+    rng = random.Random(0)
+    with Person(dovecot, "ann") as person:
+        person.create(*WORDS)
+        for number in range(60):
+            folder = [*WORDS][number % 3]
+            person.append(folder, message(number, " ".join(rng.choices(WORDS[folder], k=4))))
+    dovecot.deliver("ann", message(500, "in the inbox before"))
+
+
+def acts(dovecot):
+    """Yield what others do before each block of commands of the guide."""
+
+    def move(identity, source, target):
+        with Person(dovecot, "ann") as person:
+            person.move(identity, source, target)
+
+    yield lambda: fill(dovecot)
+    yield lambda: None
+    yield lambda: dovecot.deliver("ann", message(501, "invoice payment due euro"))
+    yield lambda: move("<501@example.org>", "INBOX", "Bills")
+    yield lambda: [
+        dovecot.deliver("ann", message(502, "lunch meeting agenda minutes")),
+        dovecot.deliver("ann", message(503, "report draft review deadline")),
+    ]
+    yield lambda: move("<502@example.org>", "Team", "Bills")
+
+
+@needs_dovecot
+def test_the_guide_runs_as_printed(tmp_path, monkeypatch):
+    pytest.importorskip("imapclient", reason="needs the extra mail")
+    monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    source = Path(__file__).parents[1] / "docs/guides/mail.md"
+    with TemporaryDirectory(prefix="dc") as folder, Dovecot(Path(folder)) as dovecot:
+        own = f"localhost --port {dovecot.tls} --ca-file {folder}/ca.pem"
+        text = source.read_text("utf-8").replace("--server imap.example.org", f"--server {own}")
+        text = text.replace("imap.example.org", "localhost")
+        given = [block for block in pages.blocks(source) if block.language == "console"]
+        found = []
+        monkeypatch.chdir(tmp_path)
+        page = tmp_path / "page.md"
+        page.write_text(text, "utf-8")
+        own_blocks = [block for block in pages.blocks(page) if block.language == "console"]
+        for act, block in zip(acts(dovecot), own_blocks, strict=True):
+            act()
+            found += pages._console_faults(page, block)
+        assert len(given) == 6 and not found, "\n".join(found)
+        names = set(re.findall(r"kesler mail (\w+) ", text))
+        assert names >= {"setup", "learn", "watch", "status", "explain", "undo", "report"}
+
+
+# ---- settings -----------------------------------------------------------------------------------
+
+
+def test_settings_are_read_as_they_were_written(tmp_path):
+    rng = random.Random(0)
+    odd = ['a"b', "ü\\n", "x#y", "tab\there".replace("\t", " "), "\x7f".join("ab")[:1] + "c"]
+    choices = {
+        "security": ["tls", "starttls", "plain"],
+        "port": [0, 993, 65535],
+        "never": [[], odd],
+        "action": ["nothing", "keyword", "move"],
+        "error": [0.01, 0.5],
+        "every": [1, 3600],
+        "deleted": ["keep", "forget"],
+        "password": ["keyring", "environment:X", 'command:pass "a" | head', "oauth2:token"],
+    }
+    for _ in range(50):
+        values = {name: rng.choice(choices.get(name, odd)) for name in SETTINGS}
+        path = tmp_path / "mail.toml"
+        path.write_text(MailSettings(values).text, "utf-8")
+        assert dict(read_settings(str(path)).values) == values
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("security", "none"), ("port", -1), ("port", True), ("port", 70000), ("error", 0.0),
+        ("error", 2), ("every", 0), ("never", "Trash"), ("never", [1]), ("action", "delete"),
+        ("deleted", "yes"), ("password", "secret"), ("password", "command:"), ("server", ""),
+        ("user", "a\nb"), ("colour", "red"),
+    ],
+)  # fmt: skip
+def test_settings_that_are_none_are_refused(name, value):
+    with pytest.raises(KeslerError, match=name):
+        MailSettings({"server": "s", "user": "u", name: value})
+
+
+def test_a_file_without_a_server_or_of_another_kind_is_refused(tmp_path, capsys):
+    path = tmp_path / "mail.toml"
+    path.write_text("user = 'ann'\n")
+    refused(kesler(capsys, "mail", "status", path), "mail.toml: the setting server is missing")
+    path.write_text("nonsense")
+    refused(kesler(capsys, "mail", "status", path), "no file of TOML")
+    refused(kesler(capsys, "mail", "status", tmp_path / "none.toml"), "none.toml")
+    path.write_text("user = 'ann'\nserver = 'localhost'\n")
+    for action in ("status", "report", "watch"):
+        refused(kesler(capsys, "mail", action, path), "run kesler mail learn")
+    assert not (tmp_path / "mail.db").exists()
+
+
+def test_values_of_options_are_refused_by_the_parser(capsys):
+    done = kesler(capsys, "mail", "setup", "x.toml", "--error", "3")
+    assert done.code == 2 and "give a number between 0 and 1" in done.err
+    done = kesler(capsys, "mail")
+    assert done.code == 2 and "ACTION" in done.err
+
+
+# ---- passwords ----------------------------------------------------------------------------------
+
+
+def settings(password):
+    return MailSettings({"server": "s", "user": "u", "password": password})
+
+
+def test_passwords_come_from_a_variable_or_a_command(monkeypatch, tmp_path):
+    monkeypatch.setenv("MAIL_PASSWORD", "one")
+    assert secret_of(settings("environment:MAIL_PASSWORD")) == "one"
+    assert secret_of(settings("command:printf 'two words\\nmore'")) == "two words"
+    assert secret_of(settings("oauth2:echo token")) == "token"
+    monkeypatch.delenv("MAIL_PASSWORD")
+    for password in ("environment:MAIL_PASSWORD", "command:false", "command:true", "command:echo"):
+        with pytest.raises(KeslerError, match=r"MAIL_PASSWORD|without a password"):
+            secret_of(settings(password))
+    monkeypatch.setattr(passwords, "SECONDS", 0.1)
+    with pytest.raises(KeslerError, match=r"0\.1 seconds"):
+        secret_of(settings("command:sleep 5"))
+
+
+def test_passwords_come_from_the_keyring(monkeypatch):
+    keyring = pytest.importorskip("keyring", reason="needs the extra mail")
+    known = {("kesler-mail", "u@s"): "three"}
+    monkeypatch.setattr(keyring, "get_password", lambda *names: known.get(names))
+    assert secret_of(settings("keyring")) == "three"
+    known.clear()
+    with pytest.raises(KeslerError, match="run keyring set kesler-mail u@s"):
+        secret_of(settings("keyring"))
+
+    def locked(*_):
+        raise keyring.errors.KeyringLocked("locked")
+
+    monkeypatch.setattr(keyring, "get_password", locked)
+    with pytest.raises(KeslerError, match="unlock it"):
+        secret_of(settings("keyring"))
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    with pytest.raises(KeslerError, match=r"pip install 'kesler\[mail\]'"):
+        secret_of(settings("keyring"))

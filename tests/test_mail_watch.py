@@ -1,0 +1,149 @@
+"""kesler mail watch as a process: killed, without its server, and with thousands of messages."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from kesler.durable import Journal
+from mailserver import PASSWORD, Dovecot, Person, message, needs_dovecot
+
+pytest.importorskip("imapclient", reason="needs the extra mail")
+
+from kesler.mail.imap import Server
+from kesler.mail.settings import read_settings
+from kesler.mail.sorter import Sorter
+
+pytestmark = needs_dovecot
+
+WORDS = {
+    "Bills": ["invoice", "payment", "due", "account", "euro"],
+    "Team": ["lunch", "meeting", "agenda", "minutes", "room"],
+    "Work": ["report", "draft", "review", "deadline", "figures"],
+}
+
+
+class Watching:
+    """A process of kesler mail watch, which can be killed."""
+
+    def __init__(self, settings: Path) -> None:
+        self._command = [sys.executable, "-W", "error", "-m", "kesler", "mail", "watch"]
+        self._command += [str(settings), "--action"]
+        self._log = settings.with_suffix(".log").open("ab")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, action: str) -> None:
+        env = os.environ | {"MAIL_PASSWORD": PASSWORD}
+        self._process = subprocess.Popen(
+            [*self._command, action], stdout=self._log, stderr=self._log, env=env
+        )
+
+    def kill(self) -> None:
+        assert self._process is not None and self._process.poll() is None
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+        self._log.close()
+
+
+class Office:
+    """A person who delivers messages and files them, beside a sorter that does so as well."""
+
+    def __init__(self, dovecot: Dovecot, user: str, seed: int) -> None:
+        self.dovecot, self.user, self.rng = dovecot, user, random.Random(seed)
+        self.sent: dict[str, str] = {}  # the right folder of each message
+
+    def deliver(self, person: Person) -> None:
+        folder = self.rng.choice([*WORDS])
+        number = len(self.sent)
+        # Some messages say something else than their folder: they are filed wrongly at first.
+        words = WORDS[folder if self.rng.random() < 0.8 else self.rng.choice([*WORDS])]
+        self.dovecot.deliver(self.user, message(number, " ".join(self.rng.choices(words, k=4))))
+        self.sent[f"<{number}@example.org>"] = folder
+
+    def file(self, person: Person, share: float, *sources: str) -> None:
+        """Put some of the messages where they belong that are in one of the folders."""
+        for source in sources:
+            for identity, folder in self.sent.items():
+                if folder != source and self.rng.random() < share:
+                    in_two_steps = self.rng.random() < 0.5
+                    if person.numbers(source, identity):
+                        with suppress(AssertionError, ValueError):  # the sorter has been faster
+                            person.move(identity, source, folder, in_two_steps=in_two_steps)
+
+
+def settled(settings: Path) -> tuple[Sorter, Journal]:
+    journal = Journal(settings.parent / f"{read_settings(str(settings)).user}.db")
+    sorter = Sorter(journal, read_settings(str(settings)))
+    for _ in range(3):
+        with Server(sorter.settings, PASSWORD) as server:
+            list(sorter.look(server))
+    return sorter, journal
+
+
+@pytest.mark.parametrize("n_kills", [int(os.environ.get("KESLER_KILLS", "8"))])
+def test_kills_change_nothing(tmp_path, monkeypatch, n_kills):
+    """What a person did is learnt once, and no message is lost, doubled or changed.
+
+    While the sorter moves messages, the person leaves those in the inbox: Dovecot doubles a message
+    that two programs move at the same moment.
+    """
+    monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
+    rng = random.Random(5)
+    with TemporaryDirectory(prefix="dc") as folder, Dovecot(Path(folder)) as dovecot:
+        settings = dovecot.settings(tmp_path / "mail.toml", "ann", error=0.2)
+        office, watching = Office(dovecot, "ann", 1), Watching(settings)
+        with Person(dovecot, "ann") as person:
+            person.create(*WORDS)
+        settled(settings)[1].close()
+        try:
+            for kill in range(n_kills):
+                action = rng.choice(["move", "move", "nothing"])
+                sources = [*WORDS, "INBOX"] if action == "nothing" else [*WORDS]
+                watching.start(action)
+                end = time.monotonic() + rng.uniform(1.0, 4.0)
+                with Person(dovecot, "ann") as person:
+                    while time.monotonic() < end:
+                        office.deliver(person)
+                        time.sleep(rng.uniform(0, 0.3))
+                        office.file(person, 0.3, *sources)
+                watching.kill()
+                with Person(dovecot, "ann") as person:
+                    office.file(person, 0.3, "INBOX")
+                if kill % 5 == 4:
+                    dovecot.stop()
+                    dovecot.start()
+        finally:
+            watching.close()
+        with Person(dovecot, "ann") as person:
+            office.file(person, 1.0, "INBOX", *WORDS)
+            monkeypatch.setattr("kesler.mail.sorter.decided", lambda record, *_: record)
+            sorter, journal = settled(settings)
+            with journal:
+                assert not journal.check()
+                events = {event.id: event.current for event in sorter.model.remaining()}
+                known = sorter.known.records
+                for identity, folder in office.sent.items():
+                    assert known[identity].folder == folder
+                    if identity in events:  # once, as ids are not used twice
+                        assert events[identity] == known[identity].answer == folder
+                    else:
+                        assert known[identity].is_ours
+                assert set(events) <= set(office.sent)
+            found = Counter(body for name in ("INBOX", *WORDS) for body in person.bodies(name))
+        identities = [body.split(b"Message-ID: ")[1].split(b"\r\n")[0] for body in found]
+        assert sorted(identities) == sorted(each.encode() for each in office.sent)
+        assert set(found.values()) == {1}
+        assert (
+            len(office.sent) > 3 * n_kills and b"moved" in settings.with_suffix(".log").read_bytes()
+        )
