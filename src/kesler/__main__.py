@@ -3,8 +3,6 @@
 import gc
 import sys
 
-from kesler.cli import main
-
 MANY_OBJECTS = 50_000
 
 
@@ -13,6 +11,13 @@ def run() -> int:
     # Importing and loading compiled functions create a million objects and hardly any cycle:
     # searching these for cycles every 700 objects takes a tenth of the time of a short command.
     gc.set_threshold(MANY_OBJECTS)
+    if sys.argv[1:3] == ["mail", "deliver"]:
+        # Runs once for each message: the command line alone takes longer to import.
+        from kesler.mail.deliver import main as deliver
+
+        return deliver(sys.argv[3:])
+    from kesler.cli import main
+
     return main()
 
 

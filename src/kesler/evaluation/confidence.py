@@ -177,7 +177,7 @@ class RiskCoverage:
         >>> found.confidence, round(found.error, 3), found.coverage, found.interval
         (0.7, 0.333, 0.75, (0.6, inf))
         """
-        _require_share(error)
+        require_share(error)
         reached = np.flatnonzero(self.risk <= error)
         if not len(reached):
             raise KeslerError(
@@ -189,7 +189,7 @@ class RiskCoverage:
         return Threshold(
             float(self.thresholds[last]),
             float(self.risk[last]),
-            float(_upper_limits(self.n_wrong[last], self.n_answered[last], 1 - CERTAINTY)),
+            float(upper_limits(self.n_wrong[last], self.n_answered[last], 1 - CERTAINTY)),
             float(self.coverage[last]),
             int(self.n_answered[last]),
             (self._not_refuted(error), self._guaranteed(error)),
@@ -208,21 +208,21 @@ class RiskCoverage:
         found, low, high = math.inf, 0, n_blocks - 1
         while low <= high:
             middle = (low + high) // 2
-            if _upper_limits(self.n_wrong[middle], self.n_answered[middle], miss) <= error:
+            if upper_limits(self.n_wrong[middle], self.n_answered[middle], miss) <= error:
                 found, low = float(self.thresholds[middle]), middle + 1
             else:
                 high = middle - 1
         return found
 
 
-def _require_share(error: Any) -> None:
+def require_share(error: Any) -> None:
     """Raise unless an error is a number from 0 to below 1."""
     is_number = isinstance(error, (int, float, np.number)) and not isinstance(error, bool)
     if not is_number or not 0 <= error < 1:
         raise KeslerError(f"error={error!r}: give a share of mistakes from 0 to below 1, as 0.05")
 
 
-def _upper_limits(n_wrong: Any, n: Any, miss: float) -> Any:
+def upper_limits(n_wrong: Any, n: Any, miss: float) -> Any:
     """Return the largest shares under which so few mistakes have a probability of `miss`."""
     from scipy.special import betaincinv
 

@@ -35,6 +35,7 @@ from kesler.service.uploads import File, file_of
 _log = logging.getLogger("kesler.service")
 _FAILED = "the server failed, and its log says why: the rows after the last answer were not read"
 LINES = "application/x-ndjson"
+MESSAGE = "message/rfc822"
 ROWS_AT_ONCE = 500
 MOST_NUMBERS = 1_000_000  # probabilities and features of the answers to a request
 MOST_CLASSES = 1000  # of an answer
@@ -58,8 +59,11 @@ class Call:
 
     async def body(self, kind: type[Body]) -> Body:
         """Return the body, which is JSON of this type."""
-        data = await body_of(self.request, self.settings.max_body, self.settings.patience)
-        return decoded(data, kind)
+        return decoded(await self.data(), kind)
+
+    async def data(self) -> bytes:
+        """Return the body as it is."""
+        return await body_of(self.request, self.settings.max_body, self.settings.patience)
 
     async def thread(self, work: Callable[..., Any], *given: Any) -> Any:
         """Run a function in another thread."""
@@ -78,9 +82,9 @@ class Call:
         return dict(given)
 
     @property
-    def has_lines(self) -> bool:
-        """Whether the body is lines of JSON."""
-        return self.request.headers.get("content-type", "").partition(";")[0].strip() == LINES
+    def content_type(self) -> str:
+        """The type of the body, without its parameters."""
+        return self.request.headers.get("content-type", "").partition(";")[0].strip()
 
 
 Handler = Callable[[Call], Awaitable[Response]]
@@ -253,10 +257,12 @@ async def delete(call: Call) -> Response:
 
 
 async def predict(call: Call) -> Response:
-    """Predict one row, several, or a stream."""
+    """Predict one row, several, a stream, or a message of mail."""
     served = call.served
-    if call.has_lines:
+    if call.content_type == LINES:
         return Lines(_predictions(call, served))
+    if call.content_type == MESSAGE:
+        return Json(await call.thread(_answer_of_message, served, await call.data()))
     body = await call.body(PredictRequest)
     wanted = Wanted.of(body)
     if body.rows is UNSET:
@@ -269,6 +275,12 @@ async def predict(call: Call) -> Response:
             TOO_LARGE, f"the answer would have more than {MOST_NUMBERS} numbers: send fewer rows"
         )
     return Json({"answers": await call.thread(answers_of, served, rows, wanted)})
+
+
+def _answer_of_message(served: Served, message: bytes) -> dict[str, Any]:
+    from kesler.mail.messages import row_of
+
+    return served.answer(row_of(message), Wanted.of(PredictRequest()))
 
 
 def _row_of(body: PredictRequest) -> Any:
@@ -336,7 +348,7 @@ def _decoded(line: bytes, kind: type[Body], number: int) -> Body | Refusal:
 async def learn(call: Call) -> Response:
     """Learn one row, several, or a stream."""
     served = call.served
-    if call.has_lines:
+    if call.content_type == LINES:
         return Lines(_lessons(call, served))
     body = await call.body(LearnRequest)
     if body.rows is not UNSET:

@@ -42,7 +42,8 @@ ENDPOINTS = (
                  "q": (str, "a text that their names contain; those that begin with it first")}),
     Endpoint("delete", "DELETE", MODEL, "admin", "Delete a model for good.", delete,
              (bodies.Deleted,)),
-    Endpoint("predict", "POST", f"{MODEL}/predict", "read", "Predict rows.", predict,
+    Endpoint("predict", "POST", f"{MODEL}/predict", "read", "Predict rows, or a message "
+             "of mail (message/rfc822).", predict,
              (bodies.Prediction, bodies.Predictions), PredictRequest, takes_lines=True),
     Endpoint("learn", "POST", f"{MODEL}/learn", "teach", "Learn rows.", learn,
              (bodies.Receipt, bodies.Outcomes), LearnRequest, takes_lines=True),

@@ -41,7 +41,8 @@ NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]")
 ENCODED_WORD = r"=\?[^?\r\n]*\?[bqBQ]\?(?:.{0,9999}?\?=|[^?]{0,9999}\Z)"
 ENCODED_WORDS = re.compile(rf"{ENCODED_WORD}(?:\s*{ENCODED_WORD})*", re.DOTALL)
 
-
+LONGEST_HEADER = 1 << 16
+"""Characters of a header that are read; the email package needs the square of them for some."""
 FOLD = re.compile(r"\r?\n[ \t]*")
 FORWARDED = {"message/rfc822", "message/global", "message/partial", "message/news"}
 
@@ -50,6 +51,10 @@ class _Headers(Compat32):
     """Decodes headers with bytes beyond ASCII; `charset` is that of the text of the message."""
 
     charset: str | None = None
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:LONGEST_HEADER]
 
     def header_fetch_parse(self, name: str, value: str) -> str:
         return _raw_text(value, self.charset)
@@ -79,7 +84,7 @@ def message_texts(message: bytes) -> list[str]:
 
     The text is that of the parts text/plain and text/html, without HTML tags, or of another type of
     text if there are none. Forwarded messages are read with their headers. Only the names of
-    attachments are used. FILING_HEADERS are omitted.
+    attachments are used. FILING_HEADERS are omitted, and headers are cut to 65,536 characters.
 
     Parameters
     ----------
@@ -97,8 +102,8 @@ def message_texts(message: bytes) -> list[str]:
     ['Lunch?', '', 'At *one*']
     """
     try:
-        parsed = _parsed(message)
-        texts = [*_header_texts(parsed), *_body_texts(parsed)]
+        parsed = parsed_message(message)
+        texts = [*_header_texts(parsed), *body_texts(parsed)]
     except RecursionError:
         raise BadRow("its parts are nested too deeply") from None
     for begin, what in ARCHIVES.items():
@@ -117,11 +122,23 @@ def header_of(message: bytes, name: str) -> str | None:
     >>> header_of(b"Message-ID: <1@a>\nSubject: Lunch\n\nAt one", "message-id")
     '<1@a>'
     """
-    found = _parsed(message)[name]
+    found = parsed_message(message)[name]
     return None if found is None else decoded_words(str(found)).strip()
 
 
-def _parsed(message: bytes) -> Message:
+def parsed_message(message: bytes) -> Message:
+    r"""Return a message as the email package parses it, after its broken headers are mended.
+
+    Raises
+    ------
+    RecursionError
+        If its parts are nested too deeply.
+
+    Examples
+    --------
+    >>> parsed_message(b"From ann Mon Jan  1 10:00:00 2024\nSubject : Lunch\n\nAt one")["subject"]
+    'Lunch'
+    """
     message = in_utf8(message)
     before = BEFORE_HEADERS.match(message)
     assert before is not None
@@ -156,11 +173,23 @@ def _header_texts(message: Message) -> Iterator[str]:
             yield decoded_words(value)
 
 
-def _body_texts(message: Message) -> Iterator[str]:
+def body_texts(message: Message) -> Iterator[str]:
+    r"""Yield the texts of the parts of a message, and the names of its attachments.
+
+    Raises
+    ------
+    RecursionError
+        If its parts are nested too deeply.
+
+    Examples
+    --------
+    >>> list(body_texts(parsed_message(b"Subject: Lunch?\n\nAt *one*")))
+    ['', 'At *one*']
+    """
     parts = [(part, part.get_content_type()) for part in message.walk()]
     is_typed = any(kind in TEXT_PARTS for _, kind in parts)
     for part, kind in parts:
-        yield decoded_words(_parameter(part.get_filename) or "")
+        yield filename_of(part)
         if part.is_multipart():
             for each in part.get_payload() if kind in FORWARDED else []:
                 if isinstance(each, Message):
@@ -171,6 +200,17 @@ def _body_texts(message: Message) -> Iterator[str]:
             read = TEXT_PARTS.get(kind) if is_typed else _reader_alone(kind)
             if read:
                 yield read(_payload(part), _parameter(part.get_content_charset))
+
+
+def filename_of(part: Message) -> str:
+    r"""Return the name of the file that a part of a message is, empty if it has none.
+
+    Examples
+    --------
+    >>> filename_of(parsed_message(b"Content-Disposition: attachment; filename=bill.pdf\n\n"))
+    'bill.pdf'
+    """
+    return decoded_words(_parameter(part.get_filename) or "")
 
 
 def _reader_alone(kind: str) -> Callable[[bytes, str | None], str] | None:
@@ -188,7 +228,7 @@ def _unparted_texts(part: Message) -> Iterator[str]:
         typed = b'Content-Type: multipart/mixed; boundary="%s"\n\n' % found[1]
         parted = email.message_from_bytes(typed + content, policy=part.policy)
         if parted.is_multipart():
-            yield from _body_texts(parted)
+            yield from body_texts(parted)
             return
     yield text_of(content, None)
 

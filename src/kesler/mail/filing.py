@@ -1,0 +1,97 @@
+"""Which messages are filed without asking: those among whose like few were filed wrongly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from kesler.evaluation.confidence import RiskCoverage, require_share, upper_limits
+from kesler.mail.threads import KINDS
+
+__all__ = ["Filing"]
+
+FEWEST, EVERY = 50, 25
+"""Messages before the first threshold, and between two."""
+KEPT = 0.97
+"""What an earlier message in a folder counts, compared with the next one."""
+
+
+class Filing:
+    r"""Chooses the messages that are filed, so that at most a wished share is filed wrongly.
+
+    How sure a prediction is depends on its confidence :math:`c`, on the share :math:`p` of recent
+    predictions of its folder that were right, and on the number :math:`a` of facts (the thread, the
+    people, the sender) whose last folder it is:
+
+    .. math:: \ln\frac{c}{1 - c} + \ln\frac{p}{1 - p} + a.
+
+    A message is filed if that is at least the threshold: the lowest one at which the error of the
+    messages so far was below the wished one, by its median-unbiased estimate (the limit of Clopper
+    and Pearson at one half, which is above the share of mistakes). All messages count whose folder
+    is known by now, filed or not.
+
+    Parameters
+    ----------
+    error : float in [0, 1), default 0.02
+        The share of the filed messages that may be wrong. Larger values file more. It holds for
+        messages like those before; where folders change, more may be wrong.
+
+    Attributes
+    ----------
+    threshold : float
+        The least sureness that is filed, infinite before 50 messages are learnt.
+
+    Raises
+    ------
+    KeslerError
+        If `error` is no such number.
+
+    Notes
+    -----
+    A threshold is chosen every 25 messages, which sorts all that were learnt.
+
+    Examples
+    --------
+    >>> filing = Filing(error=0.1)
+    >>> for i in range(200):
+    ...     sure = filing.sureness(0.9 if i % 3 else 0.4, "bills", {})
+    ...     filing.learn(sure, "bills", right=i % 3 > 0)
+    >>> [filing.files(filing.sureness(each, "bills", {})) for each in (0.95, 0.4)]
+    [True, False]
+    """
+
+    def __init__(self, error: float = 0.02) -> None:
+        require_share(error)
+        self.error, self.threshold = error, math.inf
+        self._sureness, self._wrong = list[float](), list[bool]()
+        self._counts: dict[str, tuple[float, float]] = {}
+
+    def sureness(self, confidence: float, folder: str, row: Mapping[str, float]) -> float:
+        """Return how sure it is that a message belongs to the folder predicted.
+
+        Parameters
+        ----------
+        confidence : the learner's, from 0 to 1.
+        folder : the prediction.
+        row : the message, as `row_of` returns it.
+        """
+        n_right, n = self._counts.get(folder, (0.0, 0.0))
+        n_agreeing = sum(f"{kind} in:{folder}" in row for kind in KINDS)
+        own = math.log((confidence + 1e-9) / (1 - confidence + 1e-3))
+        return own + math.log((n_right + 1) / (n - n_right + 1)) + n_agreeing
+
+    def files(self, sureness: float) -> bool:
+        """Return whether a message is filed."""
+        return sureness >= self.threshold
+
+    def learn(self, sureness: float, folder: str, right: bool) -> None:
+        """Learn whether a prediction of this sureness was right."""
+        n_right, n = self._counts.get(folder, (0.0, 0.0))
+        self._counts[folder] = (KEPT * n_right + right, KEPT * n + 1)
+        self._sureness.append(sureness)
+        self._wrong.append(not right)
+        if len(self._wrong) >= FEWEST and len(self._wrong) % EVERY == 0:
+            curve = RiskCoverage.of(self._sureness, self._wrong)
+            limits = upper_limits(curve.n_wrong, curve.n_answered, 0.5)
+            low = curve.thresholds[limits <= self.error]
+            self.threshold = float(low[-1]) if len(low) else math.inf
