@@ -19,6 +19,7 @@ ACTIONS = {
     "report": "print the mistakes by folder, and what would be moved",
     "explain": "print why a message is predicted to be of a class",
     "undo": "take back what was learnt of a message, and the move of it",
+    "deliver": "print the folder of a message on standard input, as kesler serve predicts it",
 }
 
 
@@ -115,7 +116,14 @@ def _explain(command: ArgumentParser) -> None:
     )
 
 
+def _deliver(command: ArgumentParser) -> None:
+    from kesler.mail.deliver import add_arguments
+
+    add_arguments(command)
+
+
 _ADDED = {
+    "deliver": _deliver,
     "setup": _setup,
     "watch": _watch,
     "status": _status,
