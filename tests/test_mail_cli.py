@@ -33,7 +33,8 @@ def fill(dovecot):
         person.create(*WORDS)
         for number in range(60):
             folder = [*WORDS][number % 3]
-            person.append(folder, message(number, " ".join(rng.choices(WORDS[folder], k=4))))
+            words = " ".join(rng.choices(WORDS[folder], k=4))
+            person.append(folder, message(number, words, f"{folder}@example.org"))
     dovecot.deliver("ann", message(500, "in the inbox before"))
 
 
@@ -46,11 +47,13 @@ def acts(dovecot):
 
     yield lambda: fill(dovecot)
     yield lambda: None
-    yield lambda: dovecot.deliver("ann", message(501, "invoice payment due euro"))
+    yield lambda: dovecot.deliver(
+        "ann", message(501, "invoice payment due euro", "Bills@example.org")
+    )
     yield lambda: move("<501@example.org>", "INBOX", "Bills")
     yield lambda: [
-        dovecot.deliver("ann", message(502, "lunch meeting agenda minutes")),
-        dovecot.deliver("ann", message(503, "report draft review deadline")),
+        dovecot.deliver("ann", message(502, "lunch meeting agenda minutes", "Team@example.org")),
+        dovecot.deliver("ann", message(503, "report draft review deadline", "Work@example.org")),
     ]
     yield lambda: move("<502@example.org>", "Team", "Bills")
 

@@ -3,6 +3,7 @@
 import os
 import random
 import tarfile
+from email import message_from_bytes
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,10 +18,11 @@ from mailserver import PASSWORD, Dovecot, Person, message, needs_dovecot
 pytest.importorskip("imapclient", reason="needs the extra mail")
 
 from kesler.mail.imap import LoginError, Server, ServerError
+from kesler.mail.messages import row_of
 from kesler.mail.passwords import secret_of
-from kesler.mail.rows import row_of_message
 from kesler.mail.settings import MailSettings, read_settings
 from kesler.mail.sorter import Sorter
+from kesler.mail.threads import Threads, keys_of
 
 pytestmark = needs_dovecot
 
@@ -87,13 +89,14 @@ def stream(n, seed=0):
 
 def test_each_move_is_learnt_and_mistakes_are_those_of_progressive_validation(mailbox):
     mailbox.look(predict=False)
-    rows, folders, guesses = [], [], []
+    rows, folders, guesses, threads = [], [], [], Threads()
     for number, folder, words in stream(30):
         identity = mailbox.deliver(number, words)
         found = mailbox.look()
         guesses += [each[2] for each in found if each[0] == "suggested"] or [None]
         (body,) = mailbox.person.bodies("INBOX")
-        rows.append(row_of_message(body))
+        rows.append(row_of(body, threads))
+        threads.learn(keys_of(message_from_bytes(body)), folder)
         folders.append(folder)
         mailbox.person.move(identity, "INBOX", folder, in_two_steps=number % 2 == 0)
         assert mailbox.look() == [("learnt", identity, folder)]
@@ -115,13 +118,14 @@ def test_the_mail_of_enron_is_filed_as_by_progressive_validation(mailbox, user):
     for folder in sorted({folder for folder, _ in mails}):
         mailbox.person.create(f"of {folder}")
     mailbox.look(predict=False)
-    rows, guesses, sent = [], [], []
+    rows, guesses, sent, threads = [], [], [], Threads()
     for folder, body in mails:
         mailbox.dovecot.deliver(mailbox.user, body)
         found = mailbox.look()
         guesses += [each[2] for each in found if each[0] == "suggested"] or [None]
         sent += mailbox.person.bodies("INBOX")
-        rows.append(row_of_message(sent[-1]))
+        rows.append(row_of(sent[-1], threads))
+        threads.learn(keys_of(message_from_bytes(sent[-1])), f"of {folder}")
         (number,) = mailbox.person.numbers("INBOX")
         mailbox.person._do("uid", "MOVE", number, f'"of {folder}"')
         assert [each[0] for each in mailbox.look()] == ["learnt"]

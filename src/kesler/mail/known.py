@@ -18,11 +18,12 @@ from kesler.mail.state import (
     renamed,
     settle,
 )
+from kesler.mail.threads import Keys, Threads
 
 if TYPE_CHECKING:
     from kesler.durable import Model
 
-PLACE, MESSAGE, STATUS = "place/", "message/", "status/"
+PLACE, MESSAGE, STATUS, THREAD = "place/", "message/", "status/", "thread/"
 
 
 class Status(NamedTuple):
@@ -49,6 +50,7 @@ class Known:
     mailbox : the folders as they were seen last.
     statuses : what the server said of them then.
     records : what is known of each message, by its identity.
+    threads : the folders of the conversations so far.
     """
 
     def __init__(self, model: Model) -> None:
@@ -67,6 +69,9 @@ class Known:
         self.mailbox: Mailbox = {
             name: Folder(self.statuses[name].validity, messages) for name, messages in found.items()
         }
+        kept = [(*value, name.removeprefix(THREAD)) for name, value in model.kept(THREAD).items()]
+        self.threads = Threads({key: folder for _, folder, key in sorted(kept)})
+        self._n_filed = max((number for number, _, _ in kept), default=0)
 
     @property
     def classes(self) -> list[str]:
@@ -112,6 +117,7 @@ class Known:
                 self._keep_record(identity, record)
             for former, name in names.items():
                 rename_class(self.model, former, name)
+                self._keep_threads(self.threads.rename(former, name))
         self.mailbox, self.statuses = dict(after), dict(statuses)
         self.records |= records
         return names
@@ -138,6 +144,22 @@ class Known:
             for identity, record in records.items():
                 self._keep_record(identity, record)
         self.records |= records
+
+    def file(self, keys: Keys, folder: str) -> None:
+        """Remember in which folder a message was put; within a transaction, as a part of that."""
+        with self.model.together():
+            self._keep_threads(self.threads.learn(keys, folder))
+
+    def forget(self, folder: str) -> None:
+        """Forget the threads of a folder."""
+        with self.model.together():
+            self._keep_threads(self.threads.rename(folder, None))
+
+    def _keep_threads(self, changes: Mapping[str, str | None]) -> None:
+        """Keep the folders of threads, with numbers that say which are the oldest."""
+        self._n_filed += 1
+        for key, folder in changes.items():
+            self.model.keep(THREAD + key, None if folder is None else [self._n_filed, folder])
 
     def _keep_record(self, identity: str, record: Record) -> None:
         self.model.keep(MESSAGE + identity, [*astuple(record)])

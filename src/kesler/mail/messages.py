@@ -8,11 +8,13 @@ from email.message import Message
 from email.parser import BytesHeaderParser
 from itertools import islice
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from kesler.data.texts import counted
 from kesler.mail.threads import (
     LONGEST_KEY,
     LONGEST_VALUE,
+    Keys,
     Threads,
     addresses,
     header,
@@ -28,7 +30,7 @@ from kesler.readers.mail.message import (
     parsed_message,
 )
 
-__all__ = ["row_of"]
+__all__ = ["Read", "read", "row_of"]
 
 MOST_BYTES = 1 << 18
 """Bytes of a message that are read."""
@@ -88,14 +90,30 @@ def row_of(message: bytes | Message, threads: Threads | None = None) -> dict[str
     ['ann', 'a', 'org', 'lunch', 'at', 'one', 'subject:lunch', 'from:ann@a.org', 'domain:a.org']
     """
     raw = message if isinstance(message, bytes) else bytes(message)
-    parsed, texts = _read(raw[:MOST_BYTES])
+    return read(raw).row(threads)
+
+
+class Read(NamedTuple):
+    """What is read of a message: its features without its threads, and what it is found by."""
+
+    features: dict[str, float]
+    keys: Keys
+
+    def row(self, threads: Threads | None = None) -> dict[str, float]:
+        """Return the features, with the folders that threads find; see `row_of`."""
+        found = {} if threads is None else threads.found(self.keys)
+        row = self.features | {f"{what} in:{folder}": FILED for what, folder in found.items()}
+        return row or {"empty:": 1.0}
+
+
+def read(message: bytes) -> Read:
+    """Read a message, see `row_of`."""
+    parsed, texts = _read(message[:MOST_BYTES])
     row = counted([*_headers(parsed), *texts])
     subject = counted([plain_subject(header(parsed, "subject"))])
     row.update({f"subject:{word}": OF_SUBJECT for word in subject})
     row.update(dict.fromkeys(_facts(parsed), 1.0))
-    found = {} if threads is None else threads.found(keys_of(parsed))
-    row.update({f"{what} in:{folder}": FILED for what, folder in found.items()})
-    return row or {"empty:": 1.0}
+    return Read(row, keys_of(parsed))
 
 
 def _read(raw: bytes) -> tuple[Message, list[str]]:

@@ -1,36 +1,21 @@
-"""Messages as rows of the learner, and many of them in the order of their dates."""
+"""Messages that are read in any order, in the order of their dates."""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
 from tempfile import SpooledTemporaryFile
-from typing import Any
 
+from kesler.mail.messages import Read, read
+from kesler.mail.threads import Keys
 from kesler.readers.mail.index import timestamp_of
 from kesler.readers.mail.mbox import END_OF_HEADERS
-from kesler.readers.mail.message import message_tokens
-from kesler.readers.reader import BadRow
 
-IN_MEMORY = 8 << 20  # bytes of rows; more are written to a temporary file
-
-
-def row_of_message(message: bytes) -> dict[str, Any]:
-    r"""Return a message as the row that is learnt; one that cannot be read is empty.
-
-    Examples
-    --------
-    >>> row_of_message(b"Subject: Lunch\r\n\r\nAt one")
-    {'lunch': 1.0, 'at': 1.0, 'one': 1.0}
-    """
-    try:
-        return {**message_tokens(message)}
-    except BadRow:
-        return {}
+IN_MEMORY = 8 << 20  # bytes; more are written to a temporary file
 
 
 class Spool:
-    """Rows that are given in any order, and come back in the order of their dates.
+    """Messages that are given in any order, and come back as they were read in that of their dates.
 
     A message without a date has that of the one before it.
     """
@@ -51,9 +36,11 @@ class Spool:
         end = END_OF_HEADERS.search(message)
         self._date = timestamp_of(message[: end.end() if end else None], undated=self._date)
         self._index.append((self._date, len(self._index), self._file.tell()))
-        pickle.dump((identity, folder, row_of_message(message)), self._file)
+        features, keys = read(message)
+        pickle.dump((identity, folder, features, tuple(keys)), self._file)
 
-    def __iter__(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    def __iter__(self) -> Iterator[tuple[str, str, Read]]:
         for _, _, offset in sorted(self._index):
             self._file.seek(offset)
-            yield pickle.load(self._file)
+            identity, folder, features, keys = pickle.load(self._file)
+            yield identity, folder, Read(features, Keys(*keys))

@@ -13,7 +13,8 @@ from kesler.mail.decisions import decided, pairs_of, threshold_of
 from kesler.mail.folders import is_inbox
 from kesler.mail.imap import RefusedError, Server, ServerError
 from kesler.mail.known import Known
-from kesler.mail.rows import Spool, row_of_message
+from kesler.mail.messages import Read, read
+from kesler.mail.rows import Spool
 from kesler.mail.scanning import gone_classes, scan
 from kesler.mail.settings import MailSettings
 from kesler.mail.state import Record, renamed, without
@@ -92,6 +93,7 @@ class Sorter:
         for name in lost:
             if name in self.model.classes_:
                 self.model.forget_class(name, by=BY)
+            self.known.forget(name)
         if lost:
             records = self.known.records.items()
             found = {identity: (each, without(each, lost)) for identity, each in records}
@@ -127,7 +129,7 @@ class Sorter:
                 if number in by_number:
                     yield by_number.pop(number), name, message
 
-    def _learn_block(self, block: list[tuple[str, str, Any]]) -> list[Done]:
+    def _learn_block(self, block: list[tuple[str, str, Read]]) -> list[Done]:
         try:
             with self.model.together():
                 taught = [self._taught(*each) for each in block]
@@ -150,9 +152,10 @@ class Sorter:
         self.known.update({identity: replace(self.known.records[identity], due=None)})
         return []
 
-    def _taught(self, identity: str, folder: str, row: Any) -> tuple[str, Record]:
+    def _taught(self, identity: str, folder: str, message: Read) -> tuple[str, Record]:
         """Learn that a message is of a folder; return its record."""
-        record = self.known.records[identity]
+        record, row = self.known.records[identity], message.row(self.known.threads)
+        self.known.file(message.keys, folder)
         if record.guess is None:
             record = self._predicted(record, row)
         event = None if record.event is None else self.model.find(record.event)
@@ -181,7 +184,8 @@ class Sorter:
         if inbox is None or not waiting:
             return
         for identity, _, message in self._messages(server, waiting, inbox):
-            record = self._predicted(self.known.records[identity], row_of_message(message))
+            row = read(message).row(self.known.threads)
+            record = self._predicted(self.known.records[identity], row)
             record = decided(record, self.settings.action, self.threshold, self.known.classes)
             self.known.update({identity: record})
             if record.guess is not None:
@@ -232,7 +236,7 @@ class Sorter:
         """Return the row of a message; None if it is in no folder that is looked at."""
         folders = [name for name in self.known.mailbox if self.known.where(identity, name)]
         for _, _, message in self._messages(server, [identity], *folders[:1]) if folders else ():
-            return row_of_message(message)
+            return read(message).row(self.known.threads)
         return None
 
     def undo(self, identity: str) -> list[Done]:

@@ -134,7 +134,8 @@ class Threads:
     Attributes
     ----------
     folders : dict from str to str
-        The folder of each key, the most recent last; it can be stored as JSON.
+        The folder of each key, the most recent last; it can be stored as JSON. Keys are digests,
+        which hold nothing of a message.
 
     Examples
     --------
@@ -166,27 +167,45 @@ class Threads:
         first = {name: next(filter(None, folders), "") for name, folders in known.items()}
         return {name: folder for name, folder in first.items() if folder}
 
-    def learn(self, keys: Keys, folder: str) -> None:
-        """Remember the folder of a message; learning it again moves it."""
+    def learn(self, keys: Keys, folder: str) -> dict[str, str | None]:
+        """Remember the folder of a message; learning it again moves it.
+
+        Returns
+        -------
+        The keys that have changed with their folders, None for those that are no longer remembered.
+        """
         own = keys._replace(answered=(keys.own,) if keys.own else ())
+        found = dict[str, str | None]()
         for key in (key for of in KINDS.values() for key in of(own)):
             self.folders.pop(key, None)
-            self.folders[key] = folder
+            self.folders[key] = found[key] = folder
         while len(self.folders) > self._most:
-            del self.folders[next(iter(self.folders))]
+            found[oldest := next(iter(self.folders))] = None
+            del self.folders[oldest]
+        return found
+
+    def rename(self, old: str, new: str | None) -> dict[str, str | None]:
+        """Give a folder another name, or forget it if there is none; return what has changed."""
+        found = {key: new for key, folder in self.folders.items() if folder == old}
+        for key in found:
+            if new is None:
+                del self.folders[key]
+            else:
+                self.folders[key] = new
+        return found
 
 
 def _threads_of(keys: Keys) -> list[str]:
     subjects = [f"subject {keys.subject}"] if keys.subject else []
-    return [*(f"id {answered}" for answered in keys.answered), *subjects]
+    return [_digest([key]) for key in (*(f"id {each}" for each in keys.answered), *subjects)]
 
 
 def _people_of(keys: Keys) -> list[str]:
-    return [f"people {keys.people}"] if keys.people else []
+    return [_digest([f"people {keys.people}"])] if keys.people else []
 
 
 def _sender_of(keys: Keys) -> list[str]:
-    return [f"sender {keys.sender}"] if keys.sender else []
+    return [_digest([f"sender {keys.sender}"])] if keys.sender else []
 
 
 KINDS = {"thread": _threads_of, "people": _people_of, "sender": _sender_of}
