@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from kesler import KeslerError, OnlineClassifier, load, update_rule
+from kesler import (
+    KeslerError,
+    OnlineClassifier,
+    OnlineMultilabelClassifier,
+    OnlineOrdinalClassifier,
+    load,
+    update_rule,
+)
 from kesler.costs import Costs
 from kesler.updates import MIRA, RULES, SimProj
 from registry import PLAIN_RULES, with_strength
@@ -301,3 +308,13 @@ def test_a_row_without_a_loss_moves_nothing():
     before = model._learner.weights.copy()
     model.partial_fit(X, y)
     np.testing.assert_array_equal(model._learner.weights, before)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "y"),
+    [(OnlineOrdinalClassifier, [0, 1, 2]), (OnlineMultilabelClassifier, [[0], [1], [0, 2]])],
+)
+def test_costs_scale_steps_of_classes_alone(estimator, y):
+    model = estimator(update="simproj", costs=Costs(lambda r, s: 2.0, "steps"))
+    with pytest.raises(KeslerError, match="scale steps are of pairs of classes"):
+        model.fit([[1.0], [2.0], [3.0]], y)

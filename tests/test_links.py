@@ -452,3 +452,10 @@ def test_a_link_must_be_a_number_where_weights_begin():
             OnlineClassifier("multi", update="perceptron", link=link_function(function)).fit(
                 [[1.0]], [0]
             )
+
+
+@pytest.mark.parametrize("rule", ["ovr-squared", "ovr-hinge", "ovr-logistic", "least-squares"])
+def test_exact_steps_are_along_pairs_of_classes(rule):
+    model = OnlineClassifier("multi", update=rule, link=Exponential(exact=True))
+    with pytest.raises(KeslerError, match=r"exact steps of .* are along pairs of classes"):
+        model.fit([[1.0], [2.0]], ["a", "b"])

@@ -144,6 +144,11 @@ def require_rest(rule: UpdateRule, link: Link, answer: Kind) -> None:
             f"{rule!r} separates each class from the rest, which says nothing of the order of "
             "ranks: choose a rule that compares neighbours, such as simproj or logistic"
         )
+    if link.is_exact:
+        raise KeslerError(
+            f"{rule!r} separates each class from the rest, and exact steps of {link!r} are along "
+            "pairs of classes: choose exact=False, or a rule of pairs such as pa1"
+        )
     if not link.is_odd:
         raise KeslerError(
             f"{rule!r} requires scores above and below 0, the score of the rest, alike, but "
@@ -240,6 +245,11 @@ def require_decidable(decision: Any, answer: Kind, tree: Tree | None) -> None:
 def require_priceable(costs: Costs | None, rule: UpdateRule, answer: Kind) -> None:
     """Raise if a rule ignores the costs of confusions, or those of targets."""
     if costs is not None and costs.scales == "steps":
+        if answer != "class":
+            raise KeslerError(
+                'costs that scale steps are of pairs of classes: choose Costs(..., "margins") for '
+                "ranks, label sets and rankings"
+            )
         if not _limits_each_step(rule):
             raise KeslerError(
                 f"{rule!r} does not limit the step along each pair by C, which costs scale: "
