@@ -10,7 +10,6 @@ benchmarks/results/mail_nightly.json.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
@@ -35,6 +34,7 @@ from kesler.mail.threads import Keys, Threads, keys_of
 from kesler.readers.mail.message import parsed_message
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
+from command_line import script_parser
 from enron import FIELDS, USERS
 from fink2006 import PUBLISHED
 from mail_peers import Predictions, naive_bayes, nightly, threads_alone
@@ -358,11 +358,12 @@ order is random, so that a thread may be known from posts that were written late
 
 def main() -> int:
     """Run the study and write its page."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = script_parser(__doc__, __file__)
     parser.add_argument("--nightly", nargs="+", choices=USERS, default=[], metavar="USER")
-    for user in parser.parse_args().nightly:
+    options = parser.parse_args()
+    for user in options.nightly:
         run_nightly(user)
-    page = Report("mail", "Filing mail", RESULTS)
+    page = Report("mail", "Filing mail", options.results)
     add_mistakes(page)
     add_all_headers(page)
     add_features(page)

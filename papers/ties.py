@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from command_line import script_parser
 from kesler import OnlineMultilabelClassifier
 from kesler.datasets import load
 from kesler.links import Exponential
@@ -160,7 +161,8 @@ def show_random(report: Report) -> None:
 
 def main() -> int:
     """Run everything, write the page and return the exit code."""
-    report = Report("ties", "Ties of float32, beside float64")
+    folder = script_parser(__doc__, __file__).parse_args().results
+    report = Report("ties", "Ties of float32, beside float64", folder)
     show_sets(report)
     show_random(report)
     return report.write()
