@@ -73,12 +73,12 @@ def test_label_studio_teaches_a_model_and_shows_what_it_predicts(studio, tmp_pat
     headers = {"Authorization": f"Bearer {SECRET}"}
     with (
         Server(tmp_path / "desk.db", options) as server,
-        httpx.Client(base_url=f"{server.url}/api/models", headers=headers) as desk,
+        httpx.Client(base_url=server.url, headers=headers) as desk,
     ):
-        desk.post("", json={"name": "mail"}).raise_for_status()
+        desk.post("/api/models", json={"name": "mail"}).raise_for_status()
 
         def events():
-            found = desk.get("/mail/history").json()["events"]
+            found = desk.get("/api/models/mail/history").json()["events"]
             return [(each["kind"], each["answer"]) for each in reversed(found)]
 
         def send(method, path, status, **body):
@@ -110,7 +110,7 @@ def test_label_studio_teaches_a_model_and_shows_what_it_predicts(studio, tmp_pat
         for text, choice in ((TEXTS[2], "spam"), (TEXTS[3], "work")):
             (found,) = studio.get(f"/api/tasks/{tasks[text]}").json()["predictions"]
             assert found["result"][0]["value"]["choices"] == [choice]
-            said = desk.post("/mail/predict", json={"row": text}).json()
+            said = desk.post("/api/models/mail/predict", json={"row": text}).json()
             assert found["score"] == pytest.approx(said["confidence"])
 
         send("DELETE", f"/api/annotations/{first}", 204)
