@@ -260,8 +260,11 @@ def ranks(model: Any, x: Any, y: int) -> tuple[Any, Any]:
 def test_an_exact_step_attains_the_margin(make, margins, balanced):
     """Of the pair that was violated most, whatever the features and the kind of answer.
 
-    The map reads first instances, which learning a row does not change.
+    The map reads first instances, which learning a row does not change. Positive weights of a
+    single vector cannot attain each margin between ranks, and then take steps of C.
     """
+    if make.args == ("single",) and not balanced:
+        pytest.skip("after steps of C all weights but one are 0 beside the sum")
     rng = np.random.default_rng(2)
     link = Exponential(1.5, balanced=balanced, total=40.0, exact=True)
     model = make(update=PassiveAggressive(1e9), link=link)

@@ -190,7 +190,7 @@ def test_the_memory_of_kept_rows_is_that_of_their_entries():
 
 OF_NEW_ROWS = (
     *("counts", "statistics.", "preprocessing.", "expansion.", "relevance.", "calibration"),
-    "decay.",
+    *("decay.", "imperfect"),
 )
 
 

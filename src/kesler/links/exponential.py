@@ -67,7 +67,9 @@ class Exponential(Link):
         Whether "pa", "pa1", "simproj" and "conproj" project exactly, each constraint by itself:
         the step is the one after which its margin is attained, which a search in one dimension
         finds, in place of a bound on it. Steps are then longer, most of all where total is large.
-        Where total is too small for the margin, a step is C, or 0 without C.
+        Where total is too small for the margin, a step is C, or 0 without C. After steps that are
+        so long that the weights outside a row vanish beside their sum, of 53 bits, steps are no
+        longer exact.
 
     Raises
     ------
