@@ -46,7 +46,7 @@ from kesler.updates import LogisticGradient, OneVsRestHinge, OneVsRestLogistic, 
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 from ordinal import BATCH, PENALTIES, Ranked, read_sets  # isort: skip
-from command_line import script_parser  # isort: skip
+from script_arguments import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 
 Array = npt.NDArray[Any]

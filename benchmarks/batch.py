@@ -37,7 +37,7 @@ from kesler.datasets import load
 from sets import by_appearance
 from text_stream import make_text_stream
 
-from command_line import script_parser  # isort: skip
+from script_arguments import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 
 GAP, CLOSE = 1e-3, 1e-4

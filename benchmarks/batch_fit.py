@@ -41,8 +41,8 @@ from refitted import listed
 from sets import SETS, STREAMS, TABLES, RealSet
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
-from command_line import script_parser
 from report import Report, table
+from script_arguments import script_parser
 
 OURS, ONE_PASS, IN_ORDER = "fit", "one pass", "in order"
 FOREST, BOOSTED, LINEAR = "random forest", "LightGBM", "TF-IDF + LinearSVC"

@@ -34,7 +34,7 @@ from kesler.datasets import load
 from text_stream import make_text_stream
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
-from command_line import chosen, script_parser  # isort: skip
+from script_arguments import chosen, script_parser  # isort: skip
 
 ACCURACY = 1e-4
 TIGHT = 1e-6  # its relative excess over the optimum is about 1e-8

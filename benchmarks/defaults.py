@@ -30,7 +30,6 @@ from pathlib import Path
 import numpy as np
 
 from candidates import CANDIDATES, DEFAULT, JUDGED, Make
-from command_line import script_parser
 from drifting import DRIFTS
 from guarantees import guarantee_of
 from judging import mcnemar
@@ -40,6 +39,7 @@ from peer import DEFAULT as UNTUNED
 from peer import SETTINGS, KeptRuns
 from refitted import PEERS, KeptPeers
 from report import Report
+from script_arguments import script_parser
 from sets import SETS, RealSet, Stream
 from study import KERNEL, TUNED, VW, Study
 from study_tables import add_tables

@@ -32,9 +32,9 @@ from kesler.durable import Journal, replica
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from command_line import folder_of, script_parser
 from histories import Walk, file_of, learnt_anew
 from report import Report, table
+from script_arguments import folder_of, script_parser
 
 HERE = Path(__file__).parent
 SETS = ("enron/farmer-d", "banking77", "20newsgroups", "pendigits", "letter", "landsat")

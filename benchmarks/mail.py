@@ -34,11 +34,11 @@ from kesler.mail.threads import Keys, Threads, keys_of
 from kesler.readers.mail.message import parsed_message
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
-from command_line import script_parser
 from enron import FIELDS, USERS
 from fink2006 import PUBLISHED
 from mail_peers import Predictions, naive_bayes, nightly, threads_alone
 from report import Report, table
+from script_arguments import script_parser
 
 RESULTS = Path(__file__).parent / "results"
 NIGHTLY = RESULTS / "mail_nightly.json"

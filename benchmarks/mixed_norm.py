@@ -33,7 +33,7 @@ from scipy import sparse
 from kesler import MixedNormClassifier
 from shareboost import PROBLEMS, log_loss
 
-from command_line import script_parser  # isort: skip
+from script_arguments import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 
 N_FEATURES, STEPS, EPS, GAP = 50, 40, 3e-4, 1e-3

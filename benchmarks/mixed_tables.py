@@ -38,7 +38,7 @@ from kesler.data.schema.values import Values, parse
 from kesler.data.texts import tokenize
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
-from command_line import script_parser  # isort: skip
+from script_arguments import script_parser  # isort: skip
 
 FIRST_FIT = 100  # rows before the first fit of a model that is refitted
 Row = dict[str, str]

@@ -21,7 +21,7 @@ import numpy as np
 from kesler import OnlineClassifier, progressive_validate
 from sets import SETS, RealSet, Stream
 
-from command_line import script_parser  # isort: skip
+from script_arguments import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 
 NAMES = (

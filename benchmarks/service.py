@@ -41,7 +41,7 @@ from kesler.service import Client
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from command_line import script_parser  # isort: skip
+from script_arguments import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 from serving import Connection, Server, free_port, killed, lost_and_doubled  # isort: skip
 

@@ -32,7 +32,7 @@ from service import Load, loaded, taught
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from command_line import script_parser  # isort: skip
+from script_arguments import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 from serving import HOST, Server  # isort: skip
 

@@ -43,7 +43,7 @@ from kesler import ShareBoostClassifier
 from kesler.datasets import load
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
-from command_line import chosen, script_parser  # isort: skip
+from script_arguments import chosen, script_parser  # isort: skip
 
 SIZES = (5, 10, 20, 50)
 TIMES_FASTER = {"one": 1.5, "path": 5.0}

@@ -29,7 +29,6 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.svm import LinearSVC
 
-from command_line import script_parser
 from judging import geometric_mean
 from kesler import OnlineClassifier, progressive_validate
 from kesler.hypotheses import PerClass, Shared
@@ -38,6 +37,7 @@ from kesler.preprocessing import Counts
 from kesler.updates import AROW, OneVsRestHinge
 from peer import DEFAULT, SETTINGS, KeptRuns
 from report import Report, table
+from script_arguments import script_parser
 from sets import SETS, Stream, by_appearance
 
 RESULTS = Path(__file__).parent / "results"

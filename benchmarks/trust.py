@@ -32,9 +32,9 @@ from sets import FIRST, SHOWN, RealSet, Stream, by_appearance
 from trust_peers import add_peers
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
-from command_line import folder_of, script_parser
 from enron import FIELDS, USERS, count_words
 from report import Report, table
+from script_arguments import folder_of, script_parser
 
 MERGED, MERGED_ROWS, WINDOW, LATEST_START = "all users", 10_000, 500, 0.8
 TWO_CLASSES = ("elec2", "magic")

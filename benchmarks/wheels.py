@@ -24,7 +24,7 @@ from kesler.service import Client
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from command_line import script_parser  # isort: skip
+from script_arguments import script_parser  # isort: skip
 from report import Report, table  # isort: skip
 from serving import Server  # isort: skip
 

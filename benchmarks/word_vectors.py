@@ -36,8 +36,8 @@ from sklearn.metrics import roc_auc_score
 from kesler import OnlineClassifier
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
-from command_line import script_parser
 from report import Report, table
+from script_arguments import script_parser
 
 SETS = ("clinc150", "banking77")
 LEAST_RIGHT, LEAST_AREA, MOST_TIME = 0.938, 0.965, 4.0

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from sklearn.preprocessing import normalize
 
 import fink2006
-from command_line import script_parser
 from enron import USERS, Mail, read_mail
 from kesler import OnlineClassifier, progressive_validate, update_rule
 from kesler.hypotheses import Part, PerClass, Shared
@@ -24,6 +23,7 @@ from kesler.maps import Frequency
 from kesler.updates import MIRA, ConProj, PassiveAggressive, SimPerc, SimProj, UpdateRule
 from kesler.updates.mira import mira_steps_per_class
 from report import Panel, Report, draw, draw_beside, in_line, percentages, table
+from script_arguments import script_parser
 
 # Table 1, in per cent; the authors report two messages more per user than Bekkerman.
 ORDER = ("SimProj", "ConProj", "SimPerc", "Max-SP", "Max-MP", "Mira")

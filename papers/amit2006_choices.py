@@ -18,13 +18,13 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.preprocessing import normalize
 
 from amit2006 import ORDER, PUBLISHED, SHARED, C, run
-from command_line import script_parser
 from enron import FIELDS, USERS, Mail, count_words, read_mail
 from kesler.datasets import load_enron
 from kesler.readers import tokenize
 from kesler.updates import ConProj, SimPerc, SimProj
 from projections import RULES, Choices, mistaken_trials
 from report import Report, table
+from script_arguments import script_parser
 
 KESLER = {"SimProj": SimProj, "ConProj": ConProj, "SimPerc": SimPerc}
 MISTAKE = Choices(first="mistake")

@@ -23,12 +23,12 @@ from sklearn.linear_model import LogisticRegression, Perceptron, SGDClassifier
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
-from command_line import script_parser
 from kesler import OnlineLabelRanker, OnlineMultilabelClassifier, metrics, progressive_validate
 from kesler.datasets import load
 from kesler.datasets.registry import RANKED
 from kesler.updates import ConProj, SimPerc, SimProj
 from report import Report, table
+from script_arguments import script_parser
 
 Array = npt.NDArray[Any]
 

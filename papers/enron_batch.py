@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from command_line import script_parser
 from enron import USERS, read_mail
 from kesler import CrammerSingerClassifier
 from kesler.hypotheses import Part, PerClass, Shared
 from kesler.maps import Contrast, Frequency
 from report import Report, table
+from script_arguments import script_parser
 
 HYPOTHESES: dict[str, list[Part]] = {
     "per class": [PerClass()],

@@ -14,12 +14,12 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from command_line import script_parser
 from kesler import OnlineClassifier
 from kesler.datasets import load
 from kesler.links import Exponential
 from kesler.updates import ConProj, SimProj, UpdateRule
 from report import Report, table
+from script_arguments import script_parser
 
 Floats = npt.NDArray[np.float64]
 KESLER: dict[str, Callable[[float], UpdateRule]] = {"SimProj": SimProj, "ConProj": ConProj}

@@ -14,7 +14,7 @@ import few_labels_bandits
 import few_labels_kernels
 import few_labels_queries
 import few_labels_trees
-from command_line import script_parser
+from script_arguments import script_parser
 
 PARTS = (few_labels_queries, few_labels_bandits, few_labels_trees, few_labels_kernels)
 

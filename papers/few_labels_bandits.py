@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from command_line import script_parser
 from kesler import BanditClassifier, OnlineClassifier, mistake_bound, progressive_validate
 from kesler.exploration import InverseGap, Uniform
 from kesler.hypotheses import PerClass
@@ -30,6 +29,7 @@ from kesler.preconditioners import AdaGrad, SecondOrder
 from kesler.preprocessing import Bins, Concatenated, Counts, RandomFourier, ZScores
 from kesler.updates import SOBA, LeastSquares, OneVsRestHinge, SoftmaxGradient
 from report import Report, table
+from script_arguments import script_parser
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from peer import is_installed, prepared, write

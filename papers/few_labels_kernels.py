@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from command_line import script_parser
 from kesler import OnlineClassifier
 from kesler.bounds.kernels import KernelCompetition, KernelRun, least_bound
 from kesler.bounds.mistakes import MistakeBound
 from kesler.budgets import Budget
 from kesler.updates import MarginPerceptron
 from report import Report, table
+from script_arguments import script_parser
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from sets import SETS as REAL_SETS

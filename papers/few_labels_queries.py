@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from command_line import script_parser
 from kesler import OnlineClassifier, mistake_bound, progressive_validate
 from kesler.bounds.mistakes import MistakeBound
 from kesler.evaluation.queries import QueriedResult
 from kesler.queries import LabelBudget, MarginQuery, Query, RandomQuery
 from kesler.queries.query import RowEstimates
 from report import Report, table
+from script_arguments import script_parser
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from peer import first_rows, is_installed, prepared

@@ -27,7 +27,6 @@ from scipy import sparse
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.metrics import confusion_matrix
 
-from command_line import script_parser
 from kesler import KeslerError, OnlineClassifier, progressive_validate
 from kesler.bounds import tree_bound
 from kesler.data.texts import tokenize
@@ -37,6 +36,7 @@ from kesler.hypotheses import Grouped, PerClass
 from kesler.trees import Tree, level_errors, tree_distances, tree_of_confusions
 from kesler.updates import MIRA, PredictionBased
 from report import Report, table
+from script_arguments import script_parser
 
 USERS = ("beck-s", "farmer-d", "kaminski-v", "kitchen-l", "lokay-m", "sanders-r", "williams-w3")
 SEEDS = (0, 1)

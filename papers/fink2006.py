@@ -17,11 +17,11 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 
-from command_line import script_parser
 from enron import FIELDS, USERS, read_mail
 from kesler import OnlineClassifier, progressive_validate
 from kesler.datasets import Dataset, load, make_disjoint, make_mixed, make_shared
 from report import Panel, Report, draw, in_line, percentages, table
+from script_arguments import script_parser
 
 METHODS = ("multi", "single", "hybrid")
 

@@ -31,7 +31,6 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from command_line import chosen, script_parser
 from enron import count_words
 from kesler import (
     CrammerSingerClassifier,
@@ -48,6 +47,7 @@ from kesler import (
 )
 from kesler.datasets import load
 from report import LAYOUT, STYLE, Report, table
+from script_arguments import chosen, script_parser
 
 Array = npt.NDArray[Any]
 

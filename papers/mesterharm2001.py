@@ -20,11 +20,11 @@ import numpy.typing as npt
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from command_line import script_parser
 from kesler import LinearMax, Ratings
 from kesler.algorithms import ALMA, ROMMA, Algorithm, QuasiAdditive
 from kesler.links import Exponential, PNorm
 from report import LAYOUT, STYLE, Report, table
+from script_arguments import script_parser
 
 N_RELEVANT, N_CLASSES, N_ROWS, BLOCK = 2, 4, 4000, 100
 IRRELEVANT = (10, 100, 1_000, 10_000)

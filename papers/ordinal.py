@@ -22,13 +22,13 @@ import numpy.typing as npt
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from command_line import script_parser
 from kesler import OnlineOrdinalClassifier, progressive_validate, update_rule
 from kesler.datasets import load
 from kesler.datasets.registry import BEN_DAVID, REGRESSION
 from kesler.metrics import mean_absolute_error
 from kesler.updates import SimProj
 from report import Report, table
+from script_arguments import script_parser
 
 Array = npt.NDArray[Any]
 

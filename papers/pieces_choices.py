@@ -18,12 +18,12 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from command_line import script_parser
 from kesler import ShareBoostClassifier
 from kesler.dictionaries import Pieces
 from kesler.dictionaries.pieces import distances
 from kesler.dictionaries.stumps import Thresholds
 from report import Report, table
+from script_arguments import script_parser
 from shareboost2011 import PIECES_ALPHA, SVM_COST, SVM_GAMMA, Split
 from shareboost_mnist import Digits
 from sharing_examples import error

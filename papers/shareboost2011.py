@@ -30,11 +30,11 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
-from command_line import chosen, folder_of, script_parser
 from kesler import JointBoostClassifier, MixedNormClassifier, ShareBoostClassifier
 from kesler.datasets import load
 from kesler.dictionaries import Dictionary, Pieces, Products, Stumps, Templates
 from report import LAYOUT, STYLE, Report, in_line, spread, table
+from script_arguments import chosen, folder_of, script_parser
 from sharing_examples import (
     CHOICE,
     Array,

@@ -25,12 +25,12 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from command_line import folder_of, script_parser
 from kesler import ShareBoostClassifier
 from kesler.datasets import deform, load
 from kesler.dictionaries import Templates
 from kesler.plots import MistakenImagesDisplay, TemplatesDisplay
 from report import LAYOUT, STYLE, Report, table
+from script_arguments import folder_of, script_parser
 
 Array = npt.NDArray[Any]
 

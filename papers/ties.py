@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from command_line import script_parser
 from kesler import OnlineMultilabelClassifier
 from kesler.datasets import load
 from kesler.links import Exponential
 from kesler.updates import ConProj, SimPerc
 from report import Report, table
+from script_arguments import script_parser
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]

@@ -112,6 +112,6 @@ def guarded(tmp_path):
     from desks import TOKENS, bearer, served
     from kesler.service import Tokens
 
-    with served(tmp_path / "desk.db", tokens=Tokens.of_text(TOKENS)) as client:
+    with served(tmp_path / "guarded.db", tokens=Tokens.of_text(TOKENS)) as client:
         client.post("/api/models", json={"name": "mail"}, headers=bearer("admin"))
         yield client

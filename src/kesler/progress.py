@@ -67,6 +67,19 @@ def _is_notebook() -> bool:
     return type(shell).__name__ == NOTEBOOK
 
 
+@contextmanager
+def logged(handler: logging.Handler) -> Iterator[None]:
+    """Give a handler the records of level INFO and above, within the context."""
+    level = LOGGER.level
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(min(LOGGER.getEffectiveLevel(), logging.INFO))
+    try:
+        yield
+    finally:
+        LOGGER.removeHandler(handler)
+        LOGGER.setLevel(level)
+
+
 class Task:
     """A computation in progress.
 

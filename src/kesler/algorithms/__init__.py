@@ -45,7 +45,7 @@ def resolve_algorithm(algorithm: str | Algorithm) -> Algorithm:
     Examples
     --------
     >>> resolve_algorithm("wma").link
-    Exponential(alpha=2.0, balanced=False, total=1.0)
+    Exponential(alpha=2.0, balanced=False, total=1.0, exact=False)
     """
     if isinstance(algorithm, Algorithm):
         return algorithm

@@ -10,14 +10,14 @@ from functools import partial
 
 from kesler.cli.mail import connected, line_of, sorter_of
 from kesler.mail.settings import MailSettings
+from kesler.progress import logged
 
 
 def run(options: Namespace) -> None:
     """Print a line for each message with which something is done."""
     from kesler.mail.watching import watch
 
-    _log()
-    with sorter_of(options) as sorter:
+    with logged(_handler()), sorter_of(options) as sorter:
         sorter.settings = _with(sorter.settings, options)
         print(_begun(sorter.settings), file=sys.stderr)
         connect = partial(connected, sorter.settings)
@@ -48,10 +48,8 @@ def _begun(settings: MailSettings) -> str:
     return f"watching {settings.server} as {settings.user}: {does[settings.action]}"
 
 
-def _log() -> None:
-    """Print records of the log on standard error: they name no folder and no message."""
+def _handler() -> logging.Handler:
+    """Return what prints records on standard error: they name no folder and no message."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    logger = logging.getLogger("kesler")
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    return handler

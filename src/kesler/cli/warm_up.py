@@ -23,7 +23,7 @@ from kesler.budgets import Budget
 from kesler.kernels import KERNELS
 from kesler.links import LINKS
 from kesler.maps import MAPS
-from kesler.progress import LOGGER, duration, progress, say
+from kesler.progress import duration, logged, progress, say
 from kesler.updates import RULES
 from kesler.updates.bandit import FEEDBACK_RULES
 
@@ -34,16 +34,9 @@ X, y = np.arange(24, dtype=np.float64).reshape(6, 4) % 5, [0, 1, 2, 0, 1, 2]
 def run(options: Namespace) -> None:
     """Compile everything, and print what was compiled and how long it took."""
     begun, records = time.monotonic(), Records()
-    level = LOGGER.level
-    LOGGER.addHandler(records)
-    LOGGER.setLevel(min(LOGGER.getEffectiveLevel(), logging.INFO))
-    try:
-        with progress("warm-up", "parts", len(PARTS)) as task:
-            for part in task.count(PARTS):
-                part()
-    finally:
-        LOGGER.removeHandler(records)
-        LOGGER.setLevel(level)
+    with logged(records), progress("warm-up", "parts", len(PARTS)) as task:
+        for part in task.count(PARTS):
+            part()
     say(f"{records.n_compiled} functions compiled in {duration(time.monotonic() - begun)}")
 
 

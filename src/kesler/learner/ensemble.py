@@ -37,6 +37,7 @@ from kesler.state.fields import (
     bind,
     checked,
     converted,
+    damaged,
     fields_of,
     put,
 )
@@ -486,6 +487,9 @@ class EnsembleLearner(Observing):
         stored = checked(self._fields, self, self._lengths, arrays, "ensemble.")
         for name, array in stored.items():
             put(array, self.stored[name])
+        known = self.members[0].n_known
+        if self.n_known != known:
+            raise damaged(f"ensemble.counts name {self.n_known} classes, its members {known}")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without those that are valid in this process only."""
