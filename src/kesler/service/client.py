@@ -115,7 +115,8 @@ class Client:
 
     def undo_many(self, ids: Iterable[str]) -> Any:
         """Take events back; return what became of each."""
-        return self._send("POST", f"{self._path}/undo", {"ids": [*ids]})["outcomes"]
+        listed = ids if isinstance(ids, str) else [*ids]  # the server refuses a text
+        return self._send("POST", f"{self._path}/undo", {"ids": listed})["outcomes"]
 
     def relabel(self, id: str, answer: Any) -> Any:
         """Change the answer of a row."""

@@ -1,0 +1,60 @@
+"""What is known of a mailbox, and kept beside the history of its model."""
+
+from email import message_from_string
+
+import pytest
+
+from kesler import OnlineClassifier
+from kesler.durable import Journal
+from kesler.mail.known import Known, Status
+from kesler.mail.state import Folder
+from kesler.mail.threads import MOST_KEYS, Threads, keys_of
+
+
+@pytest.fixture
+def model(tmp_path):
+    with Journal(tmp_path / "mail.db") as journal:
+        yield journal.open("ann", OnlineClassifier())
+
+
+def keys(number, subject):
+    return keys_of(
+        message_from_string(f"Message-ID: <{number}@a>\nFrom: {number}@b\nSubject: {subject}\n\n")
+    )
+
+
+def test_threads_are_kept_with_the_order_in_which_they_were_filed(model):
+    known, expected = Known(model), Threads()
+    for number, folder in enumerate(["Bills", "Team", "Bills", "Work"] * 5):
+        known.file(keys(number % 7, f"subject {number % 3}"), folder)
+        expected.learn(keys(number % 7, f"subject {number % 3}"), folder)
+    again = Known(model)
+    # Keys of one message have no order among themselves.
+    assert again.threads.folders == known.threads.folders == expected.folders
+    again.threads = Threads(again.threads.folders, most=2)
+    again.file(keys(9, "new"), "Team")
+    assert Known(model).threads.folders == again.threads.folders
+    assert len(again.threads.folders) == 2 < MOST_KEYS
+
+
+def test_threads_follow_folders_that_are_renamed_or_forgotten(model):
+    known = Known(model)
+    known.file(keys(1, "invoice"), "Bills")
+    known.file(keys(2, "lunch"), "Team")
+    before = {"Bills": Folder(1, {1: "<1@a>"}), "Team": Folder(2, {1: "<2@a>"})}
+    known.observe(before, dict.fromkeys(before, Status(1)), predict=False)
+    after = {"Invoices": before["Bills"], "Team": before["Team"]}
+    statuses = dict.fromkeys(after, Status(1))
+    assert known.observe(after, statuses, predict=False) == {"Bills": "Invoices"}
+    for each in (known, Known(model)):
+        assert each.threads.found(keys(3, "Re: invoice")) == {"thread": "Invoices"}
+    known.forget("Invoices")
+    for each in (known, Known(model)):
+        assert each.threads.found(keys(3, "Re: invoice")) == {}
+        assert each.threads.found(keys(3, "Re: lunch")) == {"thread": "Team"}
+
+
+def test_what_is_kept_of_threads_holds_no_word_of_a_message(model, tmp_path):
+    Known(model).file(keys(1, "plantedword"), "Bills")
+    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"thread/" in stored and b"plantedword" not in stored and b"1@b" not in stored
