@@ -235,21 +235,18 @@ def test_a_folder_is_renamed_if_most_of_its_messages_are_in_a_new_one():
 
 
 @pytest.mark.parametrize(
-    ("given", "action", "threshold", "due"),
+    ("guess", "action", "is_sure", "due"),
     [
-        (("Work", 0.9), "move", 0.8, "move"),
-        (("Work", 0.8), "move", 0.8, "move"),
-        (("Work", 0.79), "move", 0.8, None),
-        (("Work", 0.9), "move", None, None),
-        (("Gone", 0.9), "move", 0.8, None),
-        ((None, None), "move", 0.8, None),
-        (("Work", 0.9), "nothing", 0.8, None),
-        (("Work", 0.9), "keyword", 0.8, "keyword"),
+        ("Work", "move", True, "move"),
+        ("Work", "move", False, None),
+        ("Gone", "move", True, None),
+        (None, "move", True, None),
+        ("Work", "nothing", True, None),
+        ("Work", "keyword", True, "keyword"),
     ],
 )
-def test_what_is_done_depends_on_the_confidence_and_on_the_folder(given, action, threshold, due):
-    record = Record(due="predict", guess=given[0], confidence=given[1])
-    found = decided(record, action, threshold, ["Work"])
+def test_what_is_done_depends_on_how_sure_it_is_and_on_the_folder(guess, action, is_sure, due):
+    found = decided(Record(due="predict", guess=guess), action, is_sure, ["Work"])
     assert found.due == due and found.is_ours == (due == "move")
     assert found.folder == ("Work" if due == "move" else None)
 

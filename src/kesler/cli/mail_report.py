@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from math import isinf
 from typing import TYPE_CHECKING
 
 from kesler.cli.mail import sorter_of
@@ -32,14 +33,14 @@ def print_report(sorter: Sorter) -> None:
 
 
 def _sureness(sorter: Sorter, n_predicted: int) -> str:
-    """Return a sentence about the confidence from which messages are moved."""
-    from kesler.mail.summary import corrected
+    """Return a sentence about the predictions that are sure enough for a move."""
+    from kesler.mail.summary import sure
 
-    threshold, error = sorter.threshold, sorter.settings.error
-    if threshold is None:
-        return f"there is no confidence from which at most {error:.1%} are wrong: nothing is moved"
-    n, n_wrong = corrected(sorter.known.records.values(), threshold)
+    threshold, error = sorter.filing.threshold, sorter.settings.error
+    if isinf(threshold):
+        return f"no predictions are so sure that at most {error:.1%} are wrong: nothing is moved"
+    n, n_wrong = sure(sorter.known.records.values(), threshold)
     return (
-        f"from a confidence of {threshold:.2f} on, {n} of {n_predicted} predictions were sure "
-        f"enough, and {n_wrong} of these wrong (wanted: at most {error:.1%})"
+        f"{n} of {n_predicted} predictions were sure enough to be moved, and {n_wrong} of these "
+        f"wrong (wanted: at most {error:.1%})"
     )

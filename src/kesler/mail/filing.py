@@ -39,7 +39,8 @@ class Filing:
     Attributes
     ----------
     threshold : float
-        The least sureness that is filed, infinite before 50 messages are learnt.
+        The least sureness that is filed, infinite before 50 messages are learnt; it is chosen anew
+        after each 25 more.
 
     Raises
     ------
@@ -48,7 +49,7 @@ class Filing:
 
     Notes
     -----
-    A threshold is chosen every 25 messages, which sorts all that were learnt.
+    The choice of a threshold sorts all messages that were learnt.
 
     Examples
     --------
@@ -62,7 +63,8 @@ class Filing:
 
     def __init__(self, error: float = 0.02) -> None:
         require_share(error)
-        self.error, self.threshold = error, math.inf
+        self.error = error
+        self._threshold, self._n_seen = math.inf, 0
         self._sureness, self._wrong = list[float](), list[bool]()
         self._counts: dict[str, tuple[float, float]] = {}
 
@@ -80,6 +82,14 @@ class Filing:
         own = math.log((confidence + 1e-9) / (1 - confidence + 1e-3))
         return own + math.log((n_right + 1) / (n - n_right + 1)) + n_agreeing
 
+    @property
+    def threshold(self) -> float:
+        """The least sureness that is filed."""
+        n = len(self._wrong)
+        if n >= FEWEST and n >= self._n_seen + EVERY:
+            self._threshold, self._n_seen = self._chosen(), n
+        return self._threshold
+
     def files(self, sureness: float) -> bool:
         """Return whether a message is filed."""
         return sureness >= self.threshold
@@ -90,8 +100,9 @@ class Filing:
         self._counts[folder] = (KEPT * n_right + right, KEPT * n + 1)
         self._sureness.append(sureness)
         self._wrong.append(not right)
-        if len(self._wrong) >= FEWEST and len(self._wrong) % EVERY == 0:
-            curve = RiskCoverage.of(self._sureness, self._wrong)
-            limits = upper_limits(curve.n_wrong, curve.n_answered, 0.5)
-            low = curve.thresholds[limits <= self.error]
-            self.threshold = float(low[-1]) if len(low) else math.inf
+
+    def _chosen(self) -> float:
+        curve = RiskCoverage.of(self._sureness, self._wrong)
+        limits = upper_limits(curve.n_wrong, curve.n_answered, 0.5)
+        low = curve.thresholds[limits <= self.error]
+        return float(low[-1]) if len(low) else math.inf

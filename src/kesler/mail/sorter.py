@@ -9,7 +9,8 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kesler.errors import KeslerError
-from kesler.mail.decisions import decided, pairs_of, threshold_of
+from kesler.mail.decisions import decided
+from kesler.mail.filing import Filing
 from kesler.mail.folders import is_inbox
 from kesler.mail.imap import RefusedError, Server, ServerError
 from kesler.mail.known import Known
@@ -49,17 +50,21 @@ class Sorter:
         self.model = model_of(journal, settings.account)
         self.settings = settings
         self.known = Known(self.model)
-        self._threshold: float | None = None
-        self._n_pairs = -1
+        self._filing, self._n_outcomes = Filing(settings.error), 0
+        self._n_predicted = max((each.number for each in self.known.records.values()), default=0)
 
     @property
-    def threshold(self) -> float | None:
-        """The least confidence with which something is done; None if none is known."""
-        pairs = pairs_of(self.known.records.values())
-        if len(pairs) != self._n_pairs:
-            self._threshold = threshold_of(pairs, self.settings.error)
-            self._n_pairs = len(pairs)
-        return self._threshold
+    def filing(self) -> Filing:
+        """What chooses the messages that are filed, from all predictions whose outcome is known."""
+        found = sorted((each for each in self._outcomes()), key=lambda each: each.number)
+        if len(found) != self._n_outcomes or self._filing.error != self.settings.error:
+            self._filing, self._n_outcomes = Filing(self.settings.error), len(found)
+            for each in found:
+                self._filing.learn(each.sureness or 0.0, str(each.guess), bool(each.is_right))
+        return self._filing
+
+    def _outcomes(self) -> Iterator[Record]:
+        return (each for each in self.known.records.values() if each.is_right is not None)
 
     def look(self, server: Server, *, predict: bool = True) -> Iterator[Done]:
         """Look at the mailbox, learn what has been done in it, and do what is due.
@@ -106,6 +111,7 @@ class Sorter:
         identities = self.known.due("learn")
         if not identities:
             return
+        self._filing = self.filing  # with what was known before this process began
         with Spool() as spool:
             for identity, folder, message in self._messages(server, identities):
                 spool.add(identity, folder, message)
@@ -158,6 +164,9 @@ class Sorter:
         self.known.file(message.keys, folder)
         if record.guess is None:
             record = self._predicted(record, row)
+        if record.sureness is not None and record.is_right is None:
+            self._filing.learn(record.sureness, str(record.guess), record.guess == folder)
+            self._n_outcomes += 1
         event = None if record.event is None else self.model.find(record.event)
         if event is not None and not event.taken_back:
             self.model.relabel(event.id, folder, by=BY)
@@ -174,8 +183,15 @@ class Sorter:
         """Return a record with the prediction for a row, if the model knows a class."""
         if not len(self.model.classes_):
             return record
-        guess = str(self.model.predict_one(row))
-        return replace(record, guess=guess, confidence=self.model.confidence_one(row))
+        guess, confidence = str(self.model.predict_one(row)), self.model.confidence_one(row)
+        self._n_predicted += 1
+        return replace(
+            record,
+            guess=guess,
+            confidence=confidence,
+            sureness=self._filing.sureness(confidence, guess, row),
+            number=self._n_predicted,
+        )
 
     def _predict(self, server: Server) -> Iterator[Done]:
         """Predict the messages that are new in the inbox."""
@@ -183,10 +199,12 @@ class Sorter:
         waiting = self.known.due("predict")
         if inbox is None or not waiting:
             return
+        filing = self.filing
         for identity, _, message in self._messages(server, waiting, inbox):
             row = read(message).row(self.known.threads)
             record = self._predicted(self.known.records[identity], row)
-            record = decided(record, self.settings.action, self.threshold, self.known.classes)
+            is_sure = record.sureness is not None and filing.files(record.sureness)
+            record = decided(record, self.settings.action, is_sure, self.known.classes)
             self.known.update({identity: record})
             if record.guess is not None:
                 yield Done("suggested", identity, record.guess, record.confidence)

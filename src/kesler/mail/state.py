@@ -44,6 +44,8 @@ class Record:
     n_events : the number of events so far, those taken back included.
     guess, confidence : the prediction before its answer was known, None if there was none.
     answer : the class that was learnt.
+    sureness : how sure the prediction was, see :class:`~kesler.mail.filing.Filing`.
+    number : its place in the order of predictions, from 1.
     """
 
     folder: str | None = None
@@ -54,6 +56,20 @@ class Record:
     guess: str | None = None
     confidence: float | None = None
     answer: str | None = None
+    sureness: float | None = None
+    number: int = 0
+
+    @property
+    def is_right(self) -> bool | None:
+        """Whether the prediction was right; None if that is not known.
+
+        A message that was filed and left there was filed rightly.
+        """
+        if self.sureness is None:
+            return None
+        if self.answer is not None:
+            return self.guess == self.answer
+        return True if self.is_ours and self.due is None else None
 
 
 def settle(record: Record, held: Collection[str], in_inbox: bool) -> Record:

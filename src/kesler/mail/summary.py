@@ -48,13 +48,11 @@ def filed(records: Mapping[str, Record]) -> list[tuple[str, Record]]:
     return [(identity, each) for identity, each in records.items() if each.is_ours]
 
 
-def corrected(records: Iterable[Record], threshold: float | None) -> tuple[int, int]:
-    """Return how many predictions with an answer reach a confidence, and how many are wrong."""
-    if threshold is None:
-        return 0, 0
-    sure = [
+def sure(records: Iterable[Record], threshold: float) -> tuple[int, int]:
+    """Return how many predictions with an answer were so sure, and how many of these were wrong."""
+    found = [
         each.guess != each.answer
         for each in records
-        if each.answer is not None and each.confidence is not None and each.confidence >= threshold
+        if each.answer is not None and each.sureness is not None and each.sureness >= threshold
     ]
-    return len(sure), sum(sure)
+    return len(found), sum(found)
