@@ -143,7 +143,7 @@ class Threads:
     >>> ask = message_from_string("Message-ID: <1@a>\nFrom: ann@a\nSubject: Lunch\n\n")
     >>> answer = message_from_string("In-Reply-To: <1@a>\nFrom: bob@b\nSubject: Re: Lunch\n\n")
     >>> threads = Threads()
-    >>> threads.learn(keys_of(ask), "friends")
+    >>> _ = threads.learn(keys_of(ask), "friends")
     >>> threads.found(keys_of(answer))
     {'thread': 'friends'}
     """
