@@ -213,6 +213,13 @@ def test_lines_with_several_labels_are_label_sets(tmp_path):
     assert model.test(path, k=2, threshold=0.5) == (40, 1.0, 1.0)
 
 
+def test_lines_without_labels_are_left_out_with_a_warning(small):
+    small.write_text(small.read_text() + "a line without a label\n\n")
+    with pytest.warns(ReadingWarning, match="there is no label"):
+        model = fasttext.train_supervised(small)
+    assert model.labels == ["__label__bill", "__label__login"]
+
+
 def test_arguments_of_features_are_columns(small):
     model = fasttext.train_supervised(small, wordNgrams=1, minn=3, maxn=5, epoch=2, seed=1)
     names = model._predictor.estimator.vocabulary_.names
@@ -247,8 +254,10 @@ def test_every_argument_of_the_package_is_known(small):
     [
         (lambda model: model.predict("a\nb"), "several lines"),
         (lambda model: model.predict("a", k=0), "k=0: give a number of labels"),
+        (lambda model: model.predict(b"a"), "of type bytes: give str"),
+        (lambda model: model.learn("a", ["b", "c"]), "a text has 2 labels, and this model has one"),
         (lambda model: model.predict("a", threshold=2), "threshold=2: give a probability"),
-        (lambda model: model.predict(["a", 3]), "a text is a int"),
+        (lambda model: model.predict(["a", 3]), "a text is of type int"),
         (lambda model: model.get_sentence_vector("a"), "has no vectors"),
     ],
 )

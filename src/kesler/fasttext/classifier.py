@@ -118,5 +118,10 @@ class Classifier:
         if isinstance(self.estimator, OnlineMultilabelClassifier):
             labels = [label] if isinstance(label, str) else label
             return [each.removeprefix(self.prefix) for each in labels]
-        (label,) = (label,) if isinstance(label, str) else label
-        return label.removeprefix(self.prefix)
+        labels = [label] if isinstance(label, str) else [*label]
+        if len(labels) != 1:
+            raise KeslerError(
+                f"a text has {len(labels)} labels, and this model has one for each: train one of "
+                'label sets, with loss="ova" or lines of several labels'
+            )
+        return labels[0].removeprefix(self.prefix)

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import nan
+from numbers import Integral
 from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
@@ -211,7 +212,7 @@ class Model:
         if isinstance(text, str):
             ((labels, found),) = self._best([text], k, threshold)
             return tuple(labels), found
-        pairs = [*self._best(text, k, threshold)]
+        pairs = [*self._best([text] if isinstance(text, bytes) else text, k, threshold)]
         return [labels for labels, _ in pairs], [found for _, found in pairs]
 
     def test(
@@ -300,7 +301,7 @@ class Model:
         self, texts: Sequence[str], k: int, threshold: float
     ) -> Iterator[tuple[list[str], Probabilities]]:
         """Yield the best labels of each text, and their probabilities."""
-        if not isinstance(k, int) or (k < 1 and k != -1):
+        if not isinstance(k, Integral) or (k < 1 and k != -1):
             raise KeslerError(f"k={k!r}: give a number of labels, or -1 for all")
         if not 0 <= threshold <= 1:
             raise KeslerError(f"threshold={threshold!r}: give a probability from 0 to 1")
@@ -333,7 +334,7 @@ class Model:
 def _line(text: str) -> str:
     """Return a text; raise KeslerError unless it is a string of one line."""
     if not isinstance(text, str):
-        raise KeslerError(f"a text is a {type(text).__name__}: give a string, or a list of them")
+        raise KeslerError(f"a text is of type {type(text).__name__}: give str, or a list of str")
     if "\n" in text:
         raise KeslerError("a text has several lines: give one line, or a list of them")
     return text

@@ -30,7 +30,7 @@ def fasttext_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
 
     def parse(line: bytes) -> Example:
         labels, text = labels_and_text(decode(line), prefix)
-        label = labels if fields.label_sets else _only(labels)
+        label = (labels or None) if fields.label_sets else _only(labels)
         return records.example({LABEL: label, TEXT: text})
 
     return Reader("line", lines.filled(), parse, records.gather, names.vocabulary)
