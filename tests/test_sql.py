@@ -108,6 +108,21 @@ def test_what_is_no_function_is_refused(model, name, said):
             module.register(connection, model, name)
 
 
+def test_truth_values_are_those_of_the_database():
+    rows = pd.DataFrame({"paid": [True, False] * 30, "late": [True, None, False] * 20})
+    model = OnlineClassifier().fit(rows, ["a", "b"] * 30)
+    expected = [*zip(model.predict(rows), model.confidence(rows), strict=True)]
+    query = "select classify(paid, late), classify_confidence(paid, late) from kept"
+    in_duckdb, in_sqlite = duckdb.connect(), sqlite3.connect(":memory:")
+    kesler.duckdb.register(in_duckdb, model)
+    in_duckdb.execute("create table kept as select paid, late::boolean as late from rows")
+    kesler.sqlite.register(in_sqlite, model)
+    rows.to_sql("kept", in_sqlite)
+    for found in (in_duckdb.sql(query).fetchall(), in_sqlite.execute(query).fetchall()):
+        assert [team for team, _ in found] == [team for team, _ in expected]
+        np.testing.assert_allclose([sure for _, sure in found], [sure for _, sure in expected])
+
+
 def test_sqlite_refuses_lists():
     model = OnlineClassifier().fit(np.eye(3), [0, 1, 2])
     with pytest.raises(KeslerError, match=r"use kesler\.duckdb"):

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from kesler.data.schema.inference import TRUTH_VALUES
 from kesler.data.schema.schema import Column
 from kesler.errors import KeslerError
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.loading import load
 
-TEXT, NUMBER, NUMBERS, TEXTS = "VARCHAR", "DOUBLE", "DOUBLE[]", "VARCHAR[]"
+TEXT, NUMBER, TRUTH, NUMBERS, TEXTS = "VARCHAR", "DOUBLE", "BOOLEAN", "DOUBLE[]", "VARCHAR[]"
 TYPES = {"number": NUMBER, "date": "TIMESTAMP", "vector": NUMBERS, "tags": TEXTS}
 """The types of columns by their kinds; those of all other kinds are texts, and so are numbers and
 dates in a notation that the model reads from texts."""
@@ -80,6 +81,8 @@ def _parameters(model: Any) -> dict[str, str]:
 
 
 def _type_of_column(column: Column) -> str:
+    if column.reason.endswith(TRUTH_VALUES):  # which may have gaps
+        return TRUTH
     is_written = column.kind in ("number", "date") and column.options
     return TEXT if is_written else TYPES.get(column.kind, TEXT)
 

@@ -6,7 +6,7 @@ import sqlite3
 from typing import Any
 
 from kesler.errors import KeslerError
-from kesler.sql import Function, functions_of
+from kesler.sql import TRUTH, Function, functions_of
 
 __all__ = ["register"]
 
@@ -70,9 +70,14 @@ def register(connection: sqlite3.Connection, model: Any, name: str = "classify")
 
 def _of_row(function: Function) -> Any:
     names = [*function.parameters]
+    truths = [name for name, type_ in function.parameters.items() if type_ == TRUTH]
 
     def result(*cells: Any) -> Any:
-        row = cells[0] or "" if names == [""] else dict(zip(names, cells, strict=True))
+        if names == [""]:
+            return function.results([cells[0] or ""]).tolist()[0]
+        row = dict(zip(names, cells, strict=True))
+        for name in truths:  # SQLite has 1 and 0 in their place
+            row[name] = bool(row[name]) if row[name] in (0, 1) else row[name]
         return function.results([row]).tolist()[0]
 
     return result

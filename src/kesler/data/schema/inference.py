@@ -35,6 +35,8 @@ NEARLY_UNIQUE = 0.9  # of at least MANY cells
 LONG = 8.0  # words in the mean cell: text, even if texts are repeated
 NAMED_ID = re.compile(r"(?:^|[^a-z])(?:id|ids|uid|uuid|guid|key)$|[a-z]I[dD]$|unnamed: 0|^$")
 FEW_WORDS = 4.0  # in the mean cell: names, such as those of streets
+TRUTH_VALUES = "truth values"
+"""The reason of columns that hold True and False alone."""
 NAMES, PARTS = 2.0, (1, 4)  # words in the mean cell of names, and their runs of characters
 DAYS, DAY_NUMBER = "%Y%m%d", re.compile(r"(?:19|20)\d{6}")  # 20261231
 UNSPACED = 12.0  # characters in the mean token: words that are not separated by spaces
@@ -173,7 +175,7 @@ def _inferred(name: str, known: list[Any], hints: Options, *, alone: bool) -> Co
     if any(isinstance(cell, list) for cell in known):
         return Column(name, "tags", reason="lists")
     if all(isinstance(cell, bool) for cell in known):
-        return Column(name, "category", reason="truth values")
+        return Column(name, "category", reason=TRUTH_VALUES)
     stated = _stated(known)
     n_odd = len(stated) // MANY  # cells that may be neither numbers nor dates
     if _are_days(stated, n_odd):
