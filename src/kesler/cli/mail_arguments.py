@@ -99,9 +99,12 @@ def _watch(command: ArgumentParser) -> None:
 
 def _status(command: ArgumentParser) -> None:
     _settings(command)
-    command.add_argument(
-        "-n", type=positive, default=20, metavar="N", help="suggestions to print (default: 20)"
-    )
+    _number(command, 20, "suggestions")
+
+
+def _number(command: ArgumentParser, default: int, what: str) -> None:
+    shown = f"{what} to print (default: {default})"
+    command.add_argument("-n", type=positive, default=default, metavar="N", help=shown)
 
 
 def _message(command: ArgumentParser) -> None:
@@ -111,9 +114,7 @@ def _message(command: ArgumentParser) -> None:
 
 def _explain(command: ArgumentParser) -> None:
     _message(command)
-    command.add_argument(
-        "-n", type=positive, default=10, metavar="N", help="features to print (default: 10)"
-    )
+    _number(command, 10, "features")
 
 
 def _deliver(command: ArgumentParser) -> None:
