@@ -3,6 +3,7 @@
 import inspect
 import random
 import re
+import struct
 import warnings
 
 import numpy as np
@@ -142,6 +143,31 @@ def test_damaged_files_are_refused_or_answer(train, tmp_path):
         else:
             assert case % 3 == 1, case
     assert n_refused >= 200
+
+
+def header(n_labels, dim, *, ngrams=1, maxn=0):
+    """Return the beginning of a file without words and hashes, whose matrices are quantized."""
+    numbers = 793712314, 12, dim, 5, 5, 1, 5, ngrams, 3, 3, 0, 0, maxn, 100
+    entries = b"".join(b"__label__%d\0" % i + struct.pack("<qb", 1, 1) for i in range(n_labels))
+    sizes = struct.pack("<iiiqq", n_labels, 0, n_labels, 1, -1)
+    return struct.pack("<14id", *numbers, 1e-4) + sizes + entries
+
+
+def test_small_files_of_large_matrices_and_hashes_of_none_are_refused(tmp_path):
+    def quantized(n_rows, dim):
+        codebook = struct.pack("<iiii", dim, 1, dim, dim) + bytes(4 * 256 * dim)
+        head = struct.pack("<?qqi", False, n_rows, dim, n_rows)
+        return head + bytes(n_rows) + codebook
+
+    path, (n, dim) = tmp_path / "model.ftz", (300_000, 1000)
+    empty = struct.pack("<?qq", False, 0, dim)  # a dense matrix without rows
+    path.write_bytes(header(n, dim) + empty + struct.pack("<?", True) + quantized(n, dim))
+    with pytest.raises(KeslerError, match="300000 labels with 1000 numbers each are too many"):
+        fasttext.load_model(path)
+    for more in ({"ngrams": 2}, {"maxn": 3}):
+        path.write_bytes(header(3, 4, **more))
+        with pytest.raises(KeslerError, match=r"its arguments are none of fastText's"):
+            fasttext.load_model(path)
 
 
 def test_models_of_word_vectors_are_refused(train, tmp_path):

@@ -65,7 +65,7 @@ def test_answers_are_learnt_changed_and_taken_back(desk):
     assert ask(desk, "webhook", **event("ANNOTATION_CREATED", 1, ["spam"])) == {"changed": 0}
     ask(desk, "webhook", **event("ANNOTATION_UPDATED", 1, ["advertising"]))
     assert labels(desk)["label-studio-1"] == "advertising"
-    gone = {"action": "ANNOTATIONS_DELETED", "annotations": [{"id": 1}, {"id": 77}]}
+    gone = {"action": "ANNOTATIONS_DELETED", "annotations": [{"id": 1}, {"id": 77}, {"id": 1}]}
     assert ask(desk, "webhook", **gone) == {"changed": 1}
     assert labels(desk) == {"label-studio-2": "work"}
     ask(desk, "webhook", **event("ANNOTATION_UPDATED", 1, ["spam"]))  # back again
@@ -141,7 +141,13 @@ def test_wrong_tasks_and_events_are_sentences(desk):
     sent = {"tasks": [{"data": {"text": "cash"}}], "label_config": CONFIG}
     assert "no field 'body'" in ask(desk, "predict", 422, **sent)["error"]
     wrong = event("ANNOTATION_CREATED", "one", ["spam"])
-    assert "has no id" in ask(desk, "webhook", 422, **wrong)["error"]
+    assert "got `str` - at `$.annotation.id`" in ask(desk, "webhook", 422, **wrong)["error"]
+    for result in (5, {"a": 1}, ["x"], [{"value": "v"}]):
+        odd = event("ANNOTATION_CREATED", 1) | {"annotation": {"id": 1, "result": result}}
+        assert "annotation" in ask(desk, "webhook", 422, **odd)["error"]
+    for choices in ("spam", {"a": 1}, 7):
+        odd = event("ANNOTATION_CREATED", 1, choices)
+        assert "choices: Expected `array`" in ask(desk, "webhook", 422, **odd)["error"]
     assert "action" in ask(desk, "webhook", 422, project={})["error"]
     assert labels(desk) == {}
 

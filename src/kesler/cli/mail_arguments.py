@@ -73,7 +73,7 @@ def _setting(command: ArgumentParser, name: str) -> None:
 
 
 def _reader(name: str) -> Callable[[str], Any]:
-    from kesler.mail.settings import SETTINGS
+    from kesler.mail.settings import SECRET, SETTINGS
 
     setting = SETTINGS[name]
     kind = type(setting.default) if isinstance(setting.default, (int, float)) else str
@@ -84,7 +84,8 @@ def _reader(name: str) -> Callable[[str], Any]:
         except ValueError:
             value = None
         if value is None or not setting.check(value):
-            raise ArgumentTypeError(f"{token!r}: give {setting.values}")
+            given = "its value" if name == SECRET else repr(token)
+            raise ArgumentTypeError(f"{given}: give {setting.values}")
         return value
 
     return read

@@ -15,5 +15,5 @@ def run(options: Namespace) -> None:
             print(line_of(done))
         if sorter.known.records[identity].due == "back":
             with connected(sorter.settings) as server:
-                for done in sorter.look(server):
+                for done in sorter.look(server, predict=False, only=identity):
                     print(line_of(done))

@@ -70,7 +70,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         place = Path(os.path.realpath(path))
         _remove_left(place)
         with _temporary(place) as (descriptor, name):
-            _copy_permissions(place, descriptor)
+            copy_permissions(place, descriptor)
             with open(descriptor, "wb", closefd=False) as file:
                 yield file
             os.fsync(descriptor)
@@ -125,7 +125,7 @@ def _escaped(name: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
-def _copy_permissions(place: Path, descriptor: int) -> None:
+def copy_permissions(place: Path, descriptor: int) -> None:
     """Give a file the permissions, and if possible the owner, of the one that it will replace."""
     if fcntl is None or not place.exists():
         return

@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float32]
 
 MAGIC, VERSIONS = 793712314, (11, 12)
 N_CENTROIDS = 256
-LARGEST_NUMBER = 1 << 31
+LARGEST_DECODED = 1 << 30  # bytes of a quantized matrix whose file is small
 LONGEST_WORD = 1 << 20  # bytes, more than any that fastText writes
 
 
@@ -129,7 +129,7 @@ class _Source:
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file, self._name = file, name
-        self._size = os.fstat(file.fileno()).st_size
+        self.n_bytes = os.fstat(file.fileno()).st_size
 
     def damaged(self, what: str) -> KeslerError:
         return KeslerError(
@@ -142,14 +142,14 @@ class _Source:
         return struct.unpack(form, self.bytes(struct.calcsize(form)))
 
     def bytes(self, n_bytes: int) -> bytes:
-        if n_bytes > self._size - self._file.tell():
+        if n_bytes > self.n_bytes - self._file.tell():
             raise self.damaged("it ends too early")
         return self._file.read(n_bytes)
 
     def size(self, form: str, what: str, least: int = 0) -> int:
         """Return a number of things, none of which takes less than a byte."""
         (found,) = self.integers(form)
-        if not least <= found <= max(self._size, least):
+        if not least <= found <= max(self.n_bytes, least):
             raise self.damaged(f"it says that it has {found} {what}")
         return int(found)
 
@@ -188,15 +188,17 @@ def _arguments(source: _Source, version: int) -> Arguments:
             f"{source._name} holds word vectors, not a classifier: give its vectors (.vec) to "
             "OnlineClassifier(vectors=...)"
         )
-    if loss not in [*Loss] or dim < 1 or word_ngrams < 0 or bucket < 0:
+    maxn = 0 if version == 11 else maxn
+    has_hashes = word_ngrams > 1 or maxn > 0
+    if loss not in [*Loss] or dim < 1 or word_ngrams < 0 or bucket < has_hashes:
         raise source.damaged("its arguments are none of fastText's")
-    return Arguments(dim, word_ngrams, Loss(loss), bucket, minn, 0 if version == 11 else maxn)
+    return Arguments(dim, word_ngrams, Loss(loss), bucket, minn, maxn)
 
 
 def _dictionary(source: _Source) -> Dictionary:
     size, n_words, n_labels = (source.size("i", what) for what in ("entries", "words", "labels"))
     _, n_kept = source.integers("qq")
-    if size != n_words + n_labels or n_labels < 1 or n_kept < -1 or n_kept > source._size:
+    if size != n_words + n_labels or n_labels < 1 or n_kept < -1 or n_kept > source.n_bytes:
         raise source.damaged("the numbers of its words and labels do not agree")
     entries = [(source.word(), *source.integers("qb")) for _ in range(size)]
     kinds = [kind for _, _, kind in entries]
@@ -215,13 +217,20 @@ def _with_matrices(source: _Source, arguments: Arguments, dictionary: Dictionary
         raise source.damaged("it is pruned, but not quantized")
     dim = arguments.dim
     rows = _quantized(source, dim) if is_quantized else _dense(source, dim)
-    output = _quantized(source, dim)[:] if source.flag() else _dense(source, dim)
+    output = _decoded(source, dim) if source.flag() else _dense(source, dim)
     n_hashes = arguments.bucket if kept is None else len(kept)
     if len(rows) != len(dictionary.words) + n_hashes or len(output) != len(dictionary.labels):
         raise source.damaged("its matrices have other rows than its dictionary")
     if kept and not 0 <= min(kept.values()) <= max(kept.values()) < n_hashes:
         raise source.damaged("a kept hash has no row")
     return Content(arguments, dictionary, rows, output)
+
+
+def _decoded(source: _Source, dim: int) -> Floats:
+    found = _quantized(source, dim)
+    if 4 * len(found) * dim > max(LARGEST_DECODED, 64 * source.n_bytes):
+        raise source.damaged(f"its {len(found)} labels with {dim} numbers each are too many")
+    return found[:]
 
 
 def _dense(source: _Source, dim: int) -> Floats:

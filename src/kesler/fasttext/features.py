@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 
 from kesler.fasttext.binary import Arguments, Dictionary
+from kesler.readers.fasttext import PREFIX, WORD
 
 END = "</s>"
 """The word that stands for the end of a line."""
-WORD = re.compile(r"[^ \n\r\t\v\f\0]+")
-LABEL = "__label__"
 
 OFFSET, PRIME, MASK = 2166136261, 16777619, (1 << 32) - 1  # FNV-1a
 RUN_PRIME, LONG_MASK = 116049371, (1 << 64) - 1
@@ -49,7 +47,7 @@ class Features:
         return rows
 
     def _is_label(self, word: str) -> bool:
-        return word in self._labels or (word not in self._numbers and word.startswith(LABEL))
+        return word in self._labels or (word not in self._numbers and word.startswith(PREFIX))
 
     def _of_word(self, word: str) -> tuple[int, ...]:
         """Return the row of a known word, and those of its parts."""

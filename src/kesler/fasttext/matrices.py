@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from kesler.errors import KeslerError
 from kesler.fasttext.binary import Content, Floats, Loss, read_content
-from kesler.fasttext.features import LABEL, Features
+from kesler.fasttext.features import Features
+from kesler.readers.fasttext import PREFIX
 
 Probabilities = npt.NDArray[np.float64]
 
@@ -33,7 +34,7 @@ class Matrices:
         What the file holds.
     """
 
-    prefix = LABEL
+    prefix = PREFIX
 
     def __init__(self, content: Content) -> None:
         self._input = content.input

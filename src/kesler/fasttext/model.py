@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kesler.errors import KeslerError, ReadingWarning
 from kesler.fasttext.binary import Floats
-from kesler.fasttext.features import LABEL
+from kesler.readers.fasttext import PREFIX
 
 Probabilities = npt.NDArray[np.float64]
 
@@ -95,7 +95,7 @@ class Lines:
     labels: list[tuple[str, ...]]
 
 
-def read_lines(path: str | os.PathLike[str], label: str = LABEL) -> Lines:
+def read_lines(path: str | os.PathLike[str], label: str = PREFIX) -> Lines:
     """Read the lines of a file in fastText's format; those without labels are left out.
 
     Raises

@@ -9,8 +9,9 @@ from typing import Any
 
 from kesler.errors import KeslerError, MismatchWarning
 from kesler.fasttext.binary import is_fasttext
-from kesler.fasttext.features import END, LABEL, WORD
+from kesler.fasttext.features import END
 from kesler.fasttext.model import Model, read_lines
+from kesler.readers.fasttext import PREFIX, WORD
 
 RATE = "the default needs no step size; a rule of OnlineClassifier(update=...) has one, eta or C"
 CLASSES = "the default learns thousands of classes with a list of candidates for each row"
@@ -49,7 +50,7 @@ def train_supervised(
     minn: int | None = None,
     maxn: int | None = None,
     loss: str | None = None,
-    label: str = LABEL,
+    label: str = PREFIX,
     pretrainedVectors: str | os.PathLike[str] | None = None,
     seed: int | None = None,
     **others: Any,

@@ -115,8 +115,10 @@ class Server:
         try:
             if settings.password.startswith("oauth2:"):
                 self._client.oauth2_login(settings.user, secret)
-            else:
+            elif f"{settings.user}{secret}".isascii():
                 self._client.login(settings.user, secret)
+            else:  # which LOGIN has no form for
+                self._client.plain_login(settings.user, secret)
         except imaplib.IMAP4.abort as error:
             raise self._error(error) from None
         except imaplib.IMAP4.error:
@@ -153,12 +155,6 @@ class Server:
         )
 
     # ---- folders ----------------------------------------------------------------------------
-
-    @property
-    def can_move(self) -> bool:
-        """Whether messages can be moved at once."""
-        with self._in_words():
-            return bool(self._client.has_capability("MOVE"))
 
     @property
     def can_idle(self) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kesler.errors import KeslerError
 from kesler.mail.folders import is_inbox
 from kesler.mail.state import (
     Folder,
@@ -24,6 +26,12 @@ if TYPE_CHECKING:
     from kesler.durable import Model
 
 PLACE, MESSAGE, STATUS, THREAD = "place/", "message/", "status/", "thread/"
+VERSION = "version"
+"""The name of the number of changes, by which other processes notice them."""
+
+
+class ChangedError(KeslerError):
+    """Another process has changed what is known of a mailbox."""
 
 
 class Status(NamedTuple):
@@ -69,9 +77,46 @@ class Known:
         self.mailbox: Mailbox = {
             name: Folder(self.statuses[name].validity, messages) for name, messages in found.items()
         }
-        kept = [(*value, name.removeprefix(THREAD)) for name, value in model.kept(THREAD).items()]
-        self.threads = Threads({key: folder for _, folder, key in sorted(kept)})
-        self._n_filed = max((number for number, _, _ in kept), default=0)
+        self._version, self._is_together = self._version_kept(), False
+        self._read_threads()
+
+    def _version_kept(self) -> int:
+        return int(self.model.kept(VERSION).get(VERSION, 0))
+
+    def _read_threads(self) -> None:
+        kept = self.model.kept(THREAD).items()
+        found = [(*value, name.removeprefix(THREAD)) for name, value in kept]
+        self.threads = Threads({key: folder for _, folder, key in sorted(found)})
+        self._n_filed = max((number for number, _, _ in found), default=0)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Make the changes within this context in one transaction.
+
+        Raises
+        ------
+        ChangedError
+            If another process has changed something since this was read: nothing is changed.
+        """
+        if self._is_together:
+            yield
+            return
+        self._is_together = True
+        try:
+            with self.model.together():
+                if self._version_kept() != self._version:
+                    raise ChangedError(
+                        "another process has changed what is known of the mailbox meanwhile: "
+                        "repeat the command"
+                    )
+                yield
+                self.model.keep(VERSION, self._version + 1)
+            self._version += 1
+        except BaseException:
+            self._read_threads()
+            raise
+        finally:
+            self._is_together = False
 
     @property
     def classes(self) -> list[str]:
@@ -110,7 +155,7 @@ class Known:
             if names and (new := rename_record(old, names)) is not old
         }
         records |= self._settled(before, after, records, predict)
-        with self.model.together():
+        with self.together():
             self._keep_places(after)
             self._keep_statuses(statuses)
             for identity, record in records.items():
@@ -140,19 +185,19 @@ class Known:
 
     def update(self, records: Mapping[str, Record]) -> None:
         """Replace what is known of messages; within a transaction, as a part of that."""
-        with self.model.together():
+        with self.together():
             for identity, record in records.items():
                 self._keep_record(identity, record)
         self.records |= records
 
     def file(self, keys: Keys, folder: str) -> None:
         """Remember in which folder a message was put; within a transaction, as a part of that."""
-        with self.model.together():
+        with self.together():
             self._keep_threads(self.threads.learn(keys, folder))
 
     def forget(self, folder: str) -> None:
         """Forget the threads of a folder."""
-        with self.model.together():
+        with self.together():
             self._keep_threads(self.threads.rename(folder, None))
 
     def _keep_threads(self, changes: Mapping[str, str | None]) -> None:

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from kesler.errors import KeslerError
 from kesler.mail.decisions import ACTIONS
 
+SECRET = "password"
+"""The setting whose value is not shown, as it may be the password itself."""
 SECURITY = {"tls": 993, "starttls": 143, "plain": 143}
 """How a connection is protected, and the usual port."""
 
@@ -139,7 +141,8 @@ class MailSettings:
             if name not in SETTINGS:
                 raise KeslerError(f"there is no setting {name!r}: known are {', '.join(SETTINGS)}")
             if not SETTINGS[name].check(value):
-                raise KeslerError(f"{name} = {value!r:.80}: give {SETTINGS[name].values}")
+                given = name if name == SECRET else f"{name} = {value!r:.80}"
+                raise KeslerError(f"{given}: give {SETTINGS[name].values}")
         for name, setting in SETTINGS.items():
             if setting.default is None and name not in self.values:
                 raise KeslerError(f"the setting {name} is missing: give the {setting.help}")

@@ -13,7 +13,7 @@ from kesler.mail.decisions import decided
 from kesler.mail.filing import Filing
 from kesler.mail.folders import is_inbox
 from kesler.mail.imap import RefusedError, Server, ServerError
-from kesler.mail.known import Known
+from kesler.mail.known import ChangedError, Known
 from kesler.mail.messages import Read, read
 from kesler.mail.rows import Spool
 from kesler.mail.scanning import gone_classes, scan
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 BLOCK = 200  # messages that are learnt in one transaction
 BY = "kesler mail"
+TRIES = 5
+"""Looks that are begun anew, as other processes have changed something, before the next pause."""
 
 
 class Done(NamedTuple):
@@ -49,30 +51,41 @@ class Sorter:
     def __init__(self, journal: Journal, settings: MailSettings) -> None:
         self.model = model_of(journal, settings.account)
         self.settings = settings
+        self._read()
+
+    def _read(self) -> None:
+        """Read what is known of the mailbox, as another process may have changed it."""
         self.known = Known(self.model)
-        self._filing, self._n_outcomes = Filing(settings.error), 0
+        self._filing = Filing(self.settings.error)
+        self._learnt = list[tuple[float, str, bool]]()
         self._n_predicted = max((each.number for each in self.known.records.values()), default=0)
 
     @property
     def filing(self) -> Filing:
         """What chooses the messages that are filed, from all predictions whose outcome is known."""
-        found = sorted((each for each in self._outcomes()), key=lambda each: each.number)
-        if len(found) != self._n_outcomes or self._filing.error != self.settings.error:
-            self._filing, self._n_outcomes = Filing(self.settings.error), len(found)
+        known = [each for each in self.known.records.values() if each.is_right is not None]
+        known.sort(key=lambda each: each.number)
+        found = [_outcome(each, bool(each.is_right)) for each in known]
+        if found != self._learnt or self._filing.error != self.settings.error:
+            self._filing, self._learnt = Filing(self.settings.error), []
             for each in found:
-                self._filing.learn(each.sureness or 0.0, str(each.guess), bool(each.is_right))
+                self._learn_outcome(each)
         return self._filing
 
-    def _outcomes(self) -> Iterator[Record]:
-        return (each for each in self.known.records.values() if each.is_right is not None)
+    def _learn_outcome(self, outcome: tuple[float, str, bool]) -> None:
+        self._filing.learn(*outcome)
+        self._learnt.append(outcome)
 
-    def look(self, server: Server, *, predict: bool = True) -> Iterator[Done]:
+    def look(
+        self, server: Server, *, predict: bool = True, only: str | None = None
+    ) -> Iterator[Done]:
         """Look at the mailbox, learn what has been done in it, and do what is due.
 
         Parameters
         ----------
         server : a connection.
         predict : whether messages that are new in the inbox are predicted.
+        only : the only message that is moved or marked; None for all with which that is due.
 
         Yields
         ------
@@ -83,12 +96,20 @@ class Sorter:
         ServerError
             If the connection fails. What was due is done with the next look.
         """
+        for _ in range(TRIES):
+            try:
+                yield from self._look(server, predict, only)
+                return
+            except ChangedError:
+                self._read()
+
+    def _look(self, server: Server, predict: bool, only: str | None) -> Iterator[Done]:
         after, statuses = scan(server, self.known, self.settings.never)
         self._forget(server, gone_classes(self.known, after, renamed(self.known.mailbox, after)))
         self.known.observe(after, statuses, predict=predict)
         yield from self._learn(server)
         yield from self._predict(server)
-        yield from self._act(server)
+        yield from self._act(server, only)
 
     def _forget(self, server: Server, gone: list[str]) -> None:
         """Forget classes whose folders are gone, if that is wanted."""
@@ -126,23 +147,32 @@ class Sorter:
         wanted = [(folder or str(self.known.records[i].folder), i) for i in identities]
         for name, group in groupby(sorted(wanted), key=lambda each: each[0]):
             asked = {identity for _, identity in group}
-            seen = self.known.mailbox.get(name)
-            if seen is None or server.open(name).validity != seen.validity:
-                continue  # the next look says more
-            found = {i: n for n, i in seen.messages.items() if i in asked}
-            by_number = {number: identity for identity, number in found.items()}
-            for number, message in server.messages(sorted(by_number)):
-                if number in by_number:
-                    yield by_number.pop(number), name, message
+            try:
+                yield from self._messages_of(server, name, asked)
+            except RefusedError as error:
+                LOGGER.warning("a folder cannot be read: %s", error)
+
+    def _messages_of(
+        self, server: Server, name: str, asked: set[str]
+    ) -> Iterator[tuple[str, str, bytes]]:
+        seen = self.known.mailbox.get(name)
+        if seen is None or server.open(name).validity != seen.validity:
+            return  # the next look says more
+        found = {i: n for n, i in seen.messages.items() if i in asked}
+        by_number = {number: identity for identity, number in found.items()}
+        for number, message in server.messages(sorted(by_number)):
+            if number in by_number:
+                yield by_number.pop(number), name, message
 
     def _learn_block(self, block: list[tuple[str, str, Read]]) -> list[Done]:
         try:
-            with self.model.together():
+            with self.known.together():
                 taught = [self._taught(*each) for each in block]
                 self.known.update(dict(taught))
         except KeslerError as error:
-            if isinstance(error, ServerError):
+            if isinstance(error, ServerError | ChangedError):
                 raise
+            self._filing = self.filing  # without what the block has learnt
             if len(block) > 1:
                 return [done for each in block for done in self._learn_block([each])]
             return self._given_up(block[0][0], error)
@@ -165,8 +195,7 @@ class Sorter:
         if record.guess is None:
             record = self._predicted(record, row)
         if record.sureness is not None and record.is_right is None:
-            self._filing.learn(record.sureness, str(record.guess), record.guess == folder)
-            self._n_outcomes += 1
+            self._learn_outcome(_outcome(record, record.guess == folder))
         event = None if record.event is None else self.model.find(record.event)
         if event is not None and not event.taken_back:
             self.model.relabel(event.id, folder, by=BY)
@@ -211,30 +240,33 @@ class Sorter:
 
     # ---- acts -------------------------------------------------------------------------------
 
-    def _act(self, server: Server) -> Iterator[Done]:
+    def _act(self, server: Server, only: str | None) -> Iterator[Done]:
         """Move and mark the messages that are due."""
         inbox = next(filter(is_inbox, self.known.mailbox), "INBOX")
         for identity in self.known.due("move", "keyword", "back"):
             record = self.known.records[identity]
+            if only not in (None, identity):
+                continue
             if record.due not in (self.settings.action, "back"):
                 self._call_off(identity, record)
                 continue
             source = record.folder if record.due == "back" else inbox
             number = self.known.where(identity, source or "")
+            if record.due == "back" and number is None and self.known.where(identity, inbox):
+                self._call_off(identity, record)  # it is where it was to be moved back
+                continue
             if number is None or source is None:
                 continue  # the next look says where it is
             try:
                 yield from self._done(server, identity, record, source, number, inbox)
             except RefusedError as error:
                 LOGGER.warning("a message stays where it is: %s", error)
-                self._call_off(identity, record)
+                left = replace(record, due=None) if record.due == "back" else _called_off(record)
+                self.known.update({identity: left})
 
     def _call_off(self, identity: str, record: Record) -> None:
         """Leave a message where it is."""
-        left = replace(record, due=None)
-        if record.due == "move":
-            left = replace(left, folder=None, is_ours=False)
-        self.known.update({identity: left})
+        self.known.update({identity: _called_off(record)})
 
     def _done(
         self, server: Server, identity: str, record: Record, source: str, number: int, inbox: str
@@ -272,13 +304,25 @@ class Sorter:
                 "Message-ID of one that kesler mail report lists"
             )
         done = []
-        with self.model.together():
+        with self.known.together():
             if record.event is not None and self.model.undo(record.event, by=BY).changed:
                 done.append(Done("taken back", identity, record.answer))
-            due = "back" if record.is_ours else None
+            waiting = "learn" if record.due == "learn" else None  # an answer that was seen since
+            due = "back" if record.is_ours else waiting
             left = replace(record, event=None, answer=None, due=due)
             self.known.update({identity: left})
         return done
+
+
+def _outcome(record: Record, is_right: bool) -> tuple[float, str, bool]:
+    """Return how sure a prediction was, what it was, and whether it was right."""
+    return record.sureness or 0.0, str(record.guess), is_right
+
+
+def _called_off(record: Record) -> Record:
+    """Return the record of a message that stays where it is."""
+    left = replace(record, due=None)
+    return left if record.due == "keyword" else replace(left, folder=None, is_ours=False)
 
 
 def model_of(journal: Journal, name: str) -> Model:

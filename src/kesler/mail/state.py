@@ -100,8 +100,9 @@ def settle(record: Record, held: Collection[str], in_inbox: bool) -> Record:
     if others:
         return replace(record, folder=min(others), is_ours=False, due="learn")
     if not in_inbox:
-        # It may be on its way: a look at one folder after the other is not of one moment.
-        return replace(record, due=None)
+        # It may be on its way: a look at one folder after the other is not of one moment. That it
+        # was moved is known when it is seen where it was to be moved.
+        return record if record.due == "move" else replace(record, due=None)
     if record.due == "move" or record.folder is None:
         return record
     # A person has put it back. It is not filed again, and where it is put next is an answer.

@@ -45,7 +45,8 @@ def waiting(records: Mapping[str, Record]) -> list[tuple[str, Record]]:
 
 def filed(records: Mapping[str, Record]) -> list[tuple[str, Record]]:
     """Return the messages that were moved and that are where they were moved."""
-    return [(identity, each) for identity, each in records.items() if each.is_ours]
+    found = records.items()
+    return [(identity, each) for identity, each in found if each.is_ours and each.due is None]
 
 
 def sure(records: Iterable[Record], threshold: float) -> tuple[int, int]:

@@ -82,12 +82,13 @@ class _Watching:
     def look(self) -> Iterator[Done]:
         """Look at the mailbox; look again after moves, which change it."""
         assert self._looker is not None
-        is_moved = True
-        while is_moved:
+        for _ in range(2):  # not without end, if a server only says that it has moved something
             is_moved = False
             for done in self._sorter.look(self._looker):
                 is_moved = is_moved or done.what in ("moved", "taken back")
                 yield done
+            if not is_moved:
+                break
         self._note()
 
     def _note(self) -> None:

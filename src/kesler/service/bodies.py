@@ -189,6 +189,22 @@ class LabelStudioProject(Struct):
     label_config: str = ""
 
 
+class LabelStudioResult(Struct):
+    """A part of an answer."""
+
+    from_name: str = ""
+    type: str = ""
+    value: dict[str, Any] = {}
+
+
+class LabelStudioAnnotation(Struct):
+    """An answer, which has other fields as well."""
+
+    id: int
+    result: list[LabelStudioResult] | None = None
+    was_cancelled: bool = False
+
+
 class LabelStudioEvent(Struct):
     """An event in Label Studio, which sends other fields as well."""
 
@@ -198,10 +214,10 @@ class LabelStudioEvent(Struct):
     ] = msgspec.field(default_factory=LabelStudioProject)
     task: Annotated[dict[str, Any], Meta(description="the task that was answered")] = {}
     annotation: Annotated[
-        dict[str, Any] | None, Meta(description="the answer, with its id and result")
+        LabelStudioAnnotation | None, Meta(description="the answer, with its id and result")
     ] = None
     annotations: Annotated[
-        list[dict[str, Any]], Meta(description="the ids of deleted answers")
+        list[LabelStudioAnnotation], Meta(description="the deleted answers")
     ] = []
 
 

@@ -21,7 +21,13 @@ from starlette.responses import Response
 from kesler.service import rows_in
 from kesler.service.answers import Wanted
 from kesler.service.api import Call, Json, answers_of, done, few
-from kesler.service.bodies import LabelStudioEvent, LabelStudioSetup, LabelStudioTasks
+from kesler.service.bodies import (
+    LabelStudioAnnotation,
+    LabelStudioEvent,
+    LabelStudioSetup,
+    LabelStudioTasks,
+    converted,
+)
 from kesler.service.names import shown_name
 from kesler.service.refusals import NOT_VALID, Refusal
 from kesler.service.rows_in import Taught
@@ -85,13 +91,13 @@ class Interface:
             raise Refusal(NOT_VALID, f"a task has no field {self.field!r}, which the choices need")
         return rows_in.row(data[self.field])
 
-    def answer(self, annotation: Mapping[str, Any]) -> Any:
+    def answer(self, annotation: LabelStudioAnnotation) -> Any:
         """Return the class, or the classes, of an annotation; None if it says none."""
-        if annotation.get("was_cancelled"):
+        if annotation.was_cancelled:
             return None
-        for each in annotation.get("result") or []:
-            if each.get("from_name") == self.choices and each.get("type") == "choices":
-                choices = (each.get("value") or {}).get("choices") or []
+        for each in annotation.result or []:
+            if each.from_name == self.choices and each.type == "choices":
+                choices = converted(each.value.get("choices", []), list[Any], "choices")
                 found = [rows_in.label(name) for name in choices]
                 return found if self.is_set else found[0] if found else None
         return [] if self.is_set else None
@@ -149,20 +155,21 @@ async def webhook(call: Call) -> Response:
     """Learn, change or take back what an event says; all others change nothing."""
     event, served, by = await call.body(LabelStudioEvent), call.served, call.who.name
     if event.action == DELETED:
-        ids = [id for each in event.annotations if served.answered(id := _id(each))]
+        deleted = dict.fromkeys(map(_id, event.annotations))
+        ids = [id for id in deleted if served.answered(id)]
         outcomes = await done(served.change(partial(served.undo_several, ids, by)))
         return Json({"changed": len(outcomes)})
     if event.action not in (LEARNT, CHANGED) or event.annotation is None:
         return Json({"changed": 0})
-    interface = Interface.of(event.project.label_config)
-    return await _answered(served, interface, event, by)
+    return await _answered(served, event, event.annotation, by)
 
 
 async def _answered(
-    served: Served, interface: Interface, event: LabelStudioEvent, by: str
+    served: Served, event: LabelStudioEvent, annotation: LabelStudioAnnotation, by: str
 ) -> Response:
     """Learn the answer of an annotation, or change or take back the one it had before."""
-    id, answer = _id(event.annotation or {}), interface.answer(event.annotation or {})
+    interface = Interface.of(event.project.label_config)
+    id, answer = _id(annotation), interface.answer(annotation)
     before = served.answered(id)
     if before is None and answer is None:
         return Json({"changed": 0})
@@ -184,8 +191,6 @@ def _version(served: Served) -> str:
     return f"{served.name}-{served.estimator.n_trials_ if served.estimator.n_known_ else 0}"
 
 
-def _id(annotation: Mapping[str, Any]) -> str:
+def _id(annotation: LabelStudioAnnotation) -> str:
     """Return the id of an annotation in the history."""
-    if not isinstance(annotation.get("id"), int):
-        raise Refusal(NOT_VALID, "an annotation has no id, which is a number")
-    return f"label-studio-{annotation['id']}"
+    return f"label-studio-{annotation.id}"

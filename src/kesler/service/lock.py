@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from pathlib import Path
 
+from kesler.data.whole_file import copy_permissions
 from kesler.errors import KeslerError
 
 try:
@@ -53,8 +55,13 @@ class ServerLock:
     def _taken(self) -> int:
         """Return a descriptor of the file, which this process has locked."""
         while True:
-            descriptor = os.open(self._place, os.O_CREAT | os.O_RDWR, 0o666)
+            # A link would have another file written. Whoever may write the database may write the
+            # file, so that one that was left by a killed server keeps nobody out.
+            follow = getattr(os, "O_NOFOLLOW", 0)
+            descriptor = os.open(self._place, os.O_CREAT | os.O_RDWR | follow, 0o666)
             try:
+                with suppress(PermissionError):  # of the file of somebody else
+                    copy_permissions(Path(self._place.removesuffix(SUFFIX)), descriptor)
                 self._take(descriptor)
                 if self._is_there(descriptor):
                     os.ftruncate(descriptor, 0)
