@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -59,13 +60,20 @@ class Interrupting:
 
     def __enter__(self) -> Interrupting:
         gc.disable()  # an interrupt in a callback of the collector would be lost
+        self._hook, sys.unraisablehook = sys.unraisablehook, self._told
         self._timer.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._timer.cancel()
         self._timer.join()
+        sys.unraisablehook = self._hook
         gc.enable()
+
+    def _told(self, lost: Any) -> None:
+        """Let one be lost in the callback of a weak reference, where Python cannot raise it."""
+        if lost.exc_type is not KeyboardInterrupt:
+            self._hook(lost)
 
 
 def interrupted(call: Callable[[], Any], after: float) -> float | None:

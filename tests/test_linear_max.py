@@ -408,3 +408,9 @@ def test_joining_a_group_leaves_what_the_algorithm_keeps(name):
     assert bool(stored["link.scale"]["is_stale"][0]) == (name == "wma")
     model.partial_fit(stream.X, stream.y)
     assert np.isfinite(model.decision_function(stream.X)).all()
+
+
+def test_ratings_of_unseen_classes_without_a_use_are_refused():
+    parts = [Shared(SubExperts(unseen=lambda label, row, worst: worst))]
+    with pytest.raises(KeslerError, match='with on_new_class="unseen" alone'):
+        OnlineClassifier(parts, update="perceptron").learn_one({"a": [1.0, 0.5]}, "a")

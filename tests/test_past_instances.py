@@ -85,7 +85,7 @@ def test_files_keep_the_instances(tmp_path):
     np.testing.assert_array_equal(model._scores(rows), again._scores(rows))
 
 
-@pytest.mark.parametrize("n_numbers", [7, 2**24 + 1, 8.5])
+@pytest.mark.parametrize("n_numbers", [7, 2**24 + 1, 8.5, 8.0, True])
 def test_what_is_no_number_of_numbers_is_refused(n_numbers):
     with pytest.raises(KeslerError, match="must be an integer from 8 to"):
         threshold_algorithm(n_numbers=n_numbers)(lambda p, i, z, m, w, s, n: None)

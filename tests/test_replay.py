@@ -615,6 +615,18 @@ def test_damaged_files_are_refused(name, tmp_path):
             load(path)
 
 
+def test_rows_of_more_entries_than_features_are_refused(tmp_path):
+    """Learning would read beyond what it keeps of each pair of features."""
+    stream, path = make_stream(12), tmp_path / "model"
+    made("pa1").fit(stream.X, stream.y).save(path)
+    arrays, metadata = model_file.load(path)
+    starts = arrays["replay.starts"]
+    one = np.r_[0, np.full(len(starts) - 1, starts[-1])]  # the first row has all entries
+    model_file.save(path, arrays | {"replay.starts": one.astype(starts.dtype)}, metadata)
+    with pytest.raises(KeslerError, match="a row of more entries than the"):
+        load(path)
+
+
 def test_what_assumes_that_each_row_is_learnt_once_refuses_replay():
     stream = make_stream(13)
     model = OnlineClassifier("multi", update="perceptron", replay=1)

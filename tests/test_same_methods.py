@@ -75,7 +75,10 @@ def test_what_means_nothing_is_refused_in_a_sentence_and_all_else_answers(name, 
     model, words = fitted(name), NEVER.get(name, {}).get(method)
     for each, rows in (method, X), (f"{method}_one", X[0]):
         if words is None:
-            getattr(model, each)(rows, **CALLS[method])
+            found = getattr(model, each)(rows, **CALLS[method])
+            first = "x" if each.endswith("_one") else "X"
+            again = getattr(model, each)(**{first: rows}, **CALLS[method])
+            np.testing.assert_equal(again, found)
         else:
             with pytest.raises((KeslerError, AttributeError), match=words):
                 getattr(model, each)(rows, **CALLS[method])

@@ -50,9 +50,9 @@ class Costs:
     given : mapping {(right, wrong): cost}, callable (right, wrong) -> cost, or Tree
         Costs are finite numbers, 0 or more. Larger costs require a larger margin; with a cost of 0
         the right class only has to score no less than the wrong one. Pairs missing from a mapping
-        cost 1. A callable is called for each pair of classes when the later of them appears, and
-        should always return the same value for the same pair. The costs of a tree are the square
-        roots of the distances of classes.
+        cost 1. A callable is called for each pair of classes when the later of them appears, for
+        ranks also with each target, and must always return the same value for the same pair. The
+        costs of a tree are the square roots of the distances of classes.
     scales : "margins" or "steps", default "margins"
         What costs are factors of. With "steps", for "pa1", "pa2", "simperc", "conproj" and
         "simproj" alone, a dear confusion moves weights further at once, but is not kept further

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar, overload
 
 from kesler.errors import KeslerError
@@ -58,7 +59,8 @@ class CustomAlgorithm(UserPart, ThresholdAlgorithm):
             raise KeslerError(
                 f"{self!r}: n_states={self.n_states!r} must be an integer from 0 to {MOST_STATES}"
             )
-        if self.n_numbers not in range(FEWEST_NUMBERS, MOST_NUMBERS + 1):
+        is_whole = isinstance(self.n_numbers, Integral) and not isinstance(self.n_numbers, bool)
+        if not (is_whole and FEWEST_NUMBERS <= self.n_numbers <= MOST_NUMBERS):
             raise KeslerError(
                 f"{self!r}: n_numbers={self.n_numbers!r} must be an integer from {FEWEST_NUMBERS} "
                 f"to {MOST_NUMBERS:,}"

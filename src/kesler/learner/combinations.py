@@ -177,6 +177,14 @@ def require_conceivable(
             'hypotheses="sub-experts" for single classes have: choose on_new_class="learn" or '
             '"register"'
         )
+    if on_new_class != "unseen" and any(
+        part.feature_map is not None and getattr(part.feature_map, "unseen", None) is not None
+        for part in parts
+    ):
+        raise KeslerError(
+            'unseen= of sub-experts rates classes with on_new_class="unseen" alone: choose that, '
+            "or leave unseen= out"
+        )
     if on_new_class != "inherit":
         return
     reasons = {

@@ -140,6 +140,8 @@ class KeptLists:
         lengths = {"start": n_rows + 1, "kept entry": n_entries, "feature": n_features}
         found = checked(fields_of(SavedLists), self, lengths, arrays, PREFIX)
         require_lists(STARTS, found["starts"], n_entries)
+        if (np.diff(found["starts"]) > n_features).any():
+            raise damaged(f"{STARTS} has a row of more entries than the {n_features} features")
         starts, features, values = (found[name] for name in SavedLists._fields)
         rows = Rows(starts, features, values, n_features, dense=False)
         self.put(np.arange(n_rows), rows, np.arange(n_rows))

@@ -160,10 +160,14 @@ def _exploration(given: Settings, rule: UpdateRule, *, dense: bool) -> Explorati
 
 def _from_the_start(method: Method, *, one: bool = False) -> Method:
     """Return a method of rows, or of one, that answers before the first row that is learnt."""
+    name = "x" if one else "X"
 
     @wraps(method)
-    def answering(self: BanditClassifier, rows: Any, *arguments: Any, **named: Any) -> Any:
-        return method(_begun(self, rows, one=one), rows, *arguments, **named)
+    def answering(self: BanditClassifier, *arguments: Any, **named: Any) -> Any:
+        if not arguments and name not in named:
+            return method(self, **named)  # raises, as there are no rows
+        rows = arguments[0] if arguments else named[name]
+        return method(_begun(self, rows, one=one), *arguments, **named)
 
     return cast(Method, answering)
 

@@ -18,8 +18,8 @@ Members = Literal["each", "weights", "gradients", "alone", "refused", "estimator
 
 each : it applies to each member.
 weights : it applies to each member with weights; a kernel has stored rows.
-gradients : it applies to each member that steps along gradients; one with a matrix of second
-    moments holds every row for good.
+gradients : it applies to each member that steps along gradients, and not to one that has a matrix
+    of second moments of all rows.
 alone : it chooses another learner, which has no members.
 refused : it would have no effect.
 estimator : it concerns the estimator, and no learner.
