@@ -462,3 +462,22 @@ def require_values(array: npt.NDArray[np.float32], *, takes_missing: bool) -> No
         f"row {row}, feature {column} is infinity or too large for float32: drop or "
         "rescale such values"
     )
+
+
+def texts_of(X: Any) -> list[str] | None:
+    """Return X as a list of texts, None if its rows are anything else.
+
+    Examples
+    --------
+    >>> texts_of(("win cash", "lunch")), texts_of([{"win": 1.0}])
+    (['win cash', 'lunch'], None)
+    """
+    if isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind not in "OU"):
+        return None
+    if isinstance(X, (list, tuple)) and not (X and isinstance(X[0], str)):
+        return None
+    if isinstance(X, (Rows, Ratings, Mapping)) or is_sparse(X):
+        return None
+    from kesler.data.schema.records import texts_in
+
+    return texts_in(X)

@@ -23,7 +23,7 @@ from kesler.data.schema.schema import Column, Schema
 from kesler.distributed.scattered import Scattered
 from kesler.distributed.shards import Description, Shard
 from kesler.errors import KeslerError, MismatchWarning
-from kesler.online.reader import given_columns, on_mismatch
+from kesler.online.columns import given_columns, on_mismatch
 from kesler.online.table_state import TableState
 
 

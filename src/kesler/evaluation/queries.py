@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data import inputs
+from kesler.data.inputs import texts_of
 from kesler.data.labels import Label, class_of
 from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows
@@ -22,7 +23,6 @@ from kesler.evaluation.tables import Piece, Table, data_frame
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import unfitted
 from kesler.online.querying import Asked, ask_in_windows, ask_one_by_one, blocks_of_rows, rule_of
-from kesler.online.reader import texts_of
 from kesler.readers.stream import Block
 
 # The points of the curve in `to_dict`.

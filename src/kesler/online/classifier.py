@@ -22,7 +22,6 @@ from kesler.online import contract
 from kesler.online.answers import ClassAnswer
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials, tags_of_classifier
-from kesler.online.linear_weights import weights_and_intercepts
 from kesler.online.making import Maker
 from kesler.online.uncertain import assessed_one, assessed_rows, confident
 from kesler.preconditioners import Preconditioner
@@ -593,6 +592,8 @@ default "auto"
         They exist where scores are such sums: for "multi" hypotheses, without kernel, preprocessing
         and ensemble. Each access computes them, in the time of scoring `n_features` rows.
         """
+        from kesler.online.linear_weights import weights_and_intercepts
+
         weights = self._in_columns(weights_and_intercepts(self._fitted(), "coef_")[0], 0.0)
         return (weights[:, 1:] - weights[:, :1]).T if weights.shape[1] == 2 else weights.T
 
@@ -602,6 +603,8 @@ default "auto"
 
         They exist where `coef_` does. That of a declared class is -inf before its first row.
         """
+        from kesler.online.linear_weights import weights_and_intercepts
+
         found = weights_and_intercepts(self._fitted(), "intercept_")[1]
         scores = self._in_columns(found, -np.inf)[0]
         return scores[1:] - scores[:1] if len(scores) == 2 else scores

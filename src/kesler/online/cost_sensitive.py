@@ -18,7 +18,6 @@ from kesler.online import contract
 from kesler.online.answers import ClassAnswer, Codes, LabelsAnswer
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.cost_vectors import cheapest, costs_of, targets_of_costs
-from kesler.online.linear_weights import single
 from kesler.online.making import Maker
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
@@ -155,6 +154,8 @@ class CostSensitiveClassifier(OnlineClassifier):
     @property
     def total_cost_(self) -> float:
         """The sum of the costs of what was predicted for each row before it was learnt."""
+        from kesler.online.linear_weights import single
+
         return float(single(self._fitted()).stored["charged"]["total"][0])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -33,7 +33,6 @@ from kesler.maps import resolve_map
 from kesler.online.answers import ClassAnswer
 from kesler.online.contract import unfitted
 from kesler.online.defaults import members_of_default, of_ensemble, resolve
-from kesler.online.named_rule import rule_of
 from kesler.parts.constraints import VS_REST
 from kesler.preconditioners import Preconditioner, resolve_preconditioner
 from kesler.preprocessing import resolve_preprocessing
@@ -225,6 +224,8 @@ class Maker:
 
     def rule(self, given: Settings, update: Any) -> UpdateRule:
         """Return the rule of this name with the parameters that stand beside it."""
+        from kesler.online.named_rule import rule_of
+
         return rule_of(update, given)
 
     def moves(self, given: Settings, chosen: Settings) -> dict[str, Any]:

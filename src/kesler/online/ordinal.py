@@ -21,7 +21,6 @@ from kesler.online import contract
 from kesler.online.answers import ClassAnswer
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import between_trials
-from kesler.online.linear_weights import single
 from kesler.online.making import Maker, Settings
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
@@ -255,6 +254,8 @@ class OnlineOrdinalClassifier(OnlineClassifier):
     @property
     def thresholds_(self) -> npt.NDArray[np.float32]:
         """The values of <w, x> between adjacent ranks, in the order of `classes_`."""
+        from kesler.online.linear_weights import single
+
         thresholds = single(self._fitted()).thresholds
         if thresholds is None:
             raise AttributeError("only Ordered hypotheses have thresholds, and there are none")

@@ -247,7 +247,7 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
     if metadata["texts"] is not None:
         reader.texts = TextLengths(*metadata["texts"])
     if metadata["table"] is not None:
-        from kesler.online.reader import given_columns, on_mismatch
+        from kesler.online.columns import given_columns, on_mismatch
         from kesler.online.table_state import restored as restored_table
 
         given_columns(model), on_mismatch(model)  # raise if they are none

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data import inputs
+from kesler.data.inputs import texts_of
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
 from kesler.learner.combinations import require_half_life
@@ -24,14 +25,8 @@ from kesler.learner.events import NO_PLACES, NO_PROBABILITIES
 from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import NO_TRACES
 from kesler.online.answers import Scores
+from kesler.online.columns import given_columns, learns_again, on_mismatch, vectors_of
 from kesler.online.contract import exclusive_trials
-from kesler.online.reader import (
-    given_columns,
-    learns_again,
-    on_mismatch,
-    texts_of,
-    vectors_of,
-)
 
 if TYPE_CHECKING:
     from kesler.data.schema.measurements import Inputs
