@@ -188,6 +188,19 @@ def test_the_memory_of_kept_rows_is_that_of_their_entries():
     assert sum(each.base is None for row in lists for each in row) == 2 * SMALL.size  # no views
 
 
+@pytest.mark.parametrize("settings_", [{}, {"feature_map": "contrast"}, {"uncertainty": "full"}])
+def test_kept_rows_with_missing_values_are_saved(settings_, tmp_path):
+    stream = make_stream(3, n_rows=60)
+    X = stream.X.astype(np.float32)
+    X[1:, 1] = np.nan
+    model = OnlineClassifier(replay=SMALL, columns=None, **settings_).fit(X, stream.y)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    for each in (model, loaded):
+        each.partial_fit(X, stream.y)
+    assert_array_equal(model.predict_proba(X), loaded.predict_proba(X))
+
+
 OF_NEW_ROWS = (
     *("counts", "statistics.", "preprocessing.", "expansion.", "relevance.", "calibration"),
     *("decay.", "imperfect"),

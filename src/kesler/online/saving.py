@@ -20,12 +20,13 @@ from kesler.errors import KeslerError
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
+from kesler.learner.replaying import PREFIX
 from kesler.learner.uncertainty import Uncertainty
 from kesler.online.contract import unfitted
 from kesler.online.metadata import require_members, validated
 from kesler.settings.codec import estimator_of, settings_of
 from kesler.state.fields import Arrays, damaged, fields_of, is_finite
-from kesler.state.records import MOST_ROWS, LearnerRecord
+from kesler.state.records import MOST_ROWS, LearnerRecord, SavedLists
 from kesler.state.uncertainty import LARGEST_SCORE
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ _INCONSISTENT = (
 MOST_RESTORED = 1 << 26  # bytes of a file that is restored before it is written
 OF_RANK = "rank.{}."  # the beginning of the names of arrays of a rank
 # The ends of the names of arrays in which values may be missing (NaN).
-_WITH_MISSING = tuple(n for n, field in fields_of(LearnerRecord).items() if field.allows_nan)
+_OF_LISTS = {PREFIX + name: field for name, field in fields_of(SavedLists).items()}
+_STORED = {**fields_of(LearnerRecord), **_OF_LISTS}
+_WITH_MISSING = tuple(name for name, field in _STORED.items() if field.allows_nan)
 
 
 # ---- saving ---------------------------------------------------------------------------------
