@@ -7,7 +7,7 @@ One of the rows, the words per row, the known classes and the features grows at 
 fitted as proportional to size^exponent, by least squares on the logarithms. An exponent of 1 means
 linear growth; features should cost time only through cache misses.
 
-The last table shows the cost of new classes, which appear one after the other, the last with the
+The last table shows the cost of new classes, which appear one after another, the last with the
 last rows, on text-like rows of about 80 words out of 2^18. When a table of weights is full, its
 nonzero rows are copied to one twice as wide; most of that time is spent on memory that the system
 allocates, and clears, for the first time.
@@ -36,7 +36,7 @@ MOST = {"rows": 1.1, "words per row": 1.15, "known classes": 1.15, "features": 0
 """The largest accepted exponents."""
 BLOCK = 1000
 COMING = (20, 64, 256)
-"""Numbers of classes that appear one after the other."""
+"""Numbers of classes that appear one after another."""
 MOST_ROOM = 0.1
 LEARNERS = {
     "PA-I, one hypothesis per class": {"hypotheses": "multi", "update": "pa1"},
@@ -133,7 +133,7 @@ def capacity(race: Race, n_rows: int) -> None:
         lines.append([f"{n_classes:,}", f"{n_rows:,}", f"{seconds:.3g}", *shares, pause])
     header = ["classes at the end", "rows", "pass, s", "allocation, %", "extra, %"]
     race.add(
-        "### Classes that appear one after the other",
+        "### Classes that appear one after another",
         table([*header, "longest pause, ms"], lines),
         "Extra: compared with a pass whose memory is reserved beforehand.",
     )

@@ -5,7 +5,7 @@
 Both minimise the logistic loss without a penalty. ShareBoost (by the gradient alone, or by the best
 of the `--shortlist` steepest candidates) has one fit, which gives every size. abess is run twice:
 for one size, and over all sizes up to it, of which a run returns only the best model. Each turn
-measures the three in one process, one after the other and on one thread; a process is stopped if
+measures the three in one process, one after another and on one thread; a process is stopped if
 one of them takes longer than the limit. Ratios are medians over the turns, so that both meet the
 same load of the machine. The loss of both is computed by one function from their weights. The
 targets, at the largest size that abess finished: at most a fifth of the time of its path, at most

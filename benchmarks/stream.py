@@ -36,7 +36,7 @@ from text_stream import make_text_stream, make_topic_stream
 TARGETS = {20: 8, 200: 15, 2000: 20}
 """The least ratio of the rows per second of PA-I to Vowpal Wabbit's, by number of classes."""
 FEWEST = min(TARGETS)
-"""The number of classes for which the other learners are timed too."""
+"""The number of classes for which the other learners are also timed."""
 PA1, HYBRID, DEFAULT = "kesler PA-I", "kesler PA-I, hybrid", "kesler default"
 VW = "vw --oaa, warm cache"
 COSTS = {HYBRID: 3.0, DEFAULT: 4.0}

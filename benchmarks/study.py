@@ -31,7 +31,7 @@ class Study:
     Parameters
     ----------
     errors : mapping of learner to % mistakes by set
-        In the order of learning that each set has; of peers, too.
+        In the order of learning that each set has; also of peers.
     spread : mapping of learner to % mistakes by set, one for each random order
     calibration, log_loss : mapping of learner to the error of its probabilities by set
     seconds : mapping of learner to processor seconds by set

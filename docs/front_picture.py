@@ -19,7 +19,7 @@ WINDOW = 1000
 
 
 def main() -> None:
-    """Learn 13,083 questions to a bank, one after the other, and draw recent mistakes."""
+    """Learn 13,083 questions to a bank, one after another, and draw recent mistakes."""
     data = load("banking77/stream")
     texts, labels = [record["text"] for record in data.records], np.asarray(data.y)
     hashed = HashingVectorizer(n_features=2**14).transform(texts)

@@ -1,6 +1,6 @@
 """Uncertainty in plain NumPy, written from the docstring of `kesler.learner.uncertainty`.
 
-Nothing here is taken from the compiled code. Rows are given one after the other: the scores of
+Nothing here is taken from the compiled code. Rows are given one after another: the scores of
 each member and the probabilities of the classes known before a row, then its class.
 """
 

@@ -433,7 +433,7 @@ def test_the_median_of_ranks_is_printed(capsys, tmp_path):
 
 @pytest.mark.parametrize("asked", ["--scores", "--coverage 0.9", "--min-confidence 0.9"])
 def test_many_classes_are_answered_in_parts(capsys, model, new, tmp_path, monkeypatch, asked):
-    """The parts are written one after the other, skipped rows between them."""
+    """The parts are written one after another, skipped rows between them."""
     lines = new.read_text().splitlines()
     rows = tmp_path / "rows.jsonl"
     rows.write_text("\n".join([*lines[:3], "{", *lines[3:], *lines]))

@@ -59,7 +59,7 @@ def test_there_may_be_more_single_columns_than_a_line_holds() -> None:
 
 
 def words(n_classes: int) -> Stream:
-    """Rows of a third of 60 words, of classes that appear one after the other."""
+    """Rows of a third of 60 words, of classes that appear one after another."""
     return make_stream(44, 6 * n_classes, n_classes, 60, density=0.3, whole=True)
 
 

@@ -38,7 +38,7 @@ N_ROWS = 240
 
 
 def stream(n_rows: int = N_ROWS, seed: int = 0) -> tuple[Any, list[str]]:
-    """Return noisy rows of five classes, which come one after the other."""
+    """Return noisy rows of five classes, which come one after another."""
     rng = np.random.default_rng(seed)
     latest = np.minimum(5, 1 + np.arange(n_rows) // 30)
     codes = np.array([rng.integers(n) for n in latest])

@@ -145,7 +145,7 @@ def test_examples_are_the_differences_of_the_blocks(levels, first, data):
 
 
 def lecture_perceptron(X: Any, y: Any, n_classes: int, n_passes: int) -> Any:
-    """Each wrong class that is not outscored is demoted, one after the other."""
+    """Each wrong class that is not outscored is demoted, one after another."""
     W = np.zeros((n_classes, X.shape[1]))
     for _ in range(n_passes):
         for x, right in zip(X, y, strict=True):

@@ -1,6 +1,6 @@
 """Docstrings as reStructuredText: what is plain text in them stays plain text.
 
-Docstrings are written to be read in a terminal too. Signs such as ``|v|`` and ``objective_`` mean
+Docstrings are also written to be read in a terminal. Signs such as ``|v|`` and ``objective_`` mean
 something in reStructuredText, which they should not.
 """
 

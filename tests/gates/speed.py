@@ -3,7 +3,7 @@
     python tests/gates/speed.py COMMIT [--pairs 12] [--tree FOLDER]
 
 The other commit is checked out in a temporary folder. Pairs of processes, one of each version, run
-one after the other, in an order that alternates, so that what else the machine does slows both.
+one after another, in an order that alternates, so that what else the machine does slows both.
 Each process learns the same rows several times and reports the least processor time. The gate fails
 where, for a learner, the geometric mean of the ratios is 1.05 or more, and its lower 95 % limit is
 above 1: an increase that is large, and no accident.

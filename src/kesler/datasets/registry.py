@@ -196,7 +196,7 @@ class Source:
     licence : str
         The licence of the data.
     home : Home or None
-        The download; None if no public copy has a checksum that other projects publish too.
+        The download; None if no public copy has a checksum that other projects also publish.
     """
 
     files: tuple[str, ...]

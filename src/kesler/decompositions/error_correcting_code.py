@@ -385,8 +385,8 @@ class ErrorCorrectingCode(Decomposition):
     Notes
     -----
     Among equal losses, the class seen first wins. In Hamming decoding, a margin of 0 counts as half
-    a wrong bit. A 0 of the code counts as the loss at margin 0, which in Hamming decoding is half a
-    wrong bit, too.
+    a wrong bit. A 0 of the code counts as the loss at margin 0, which in Hamming decoding is also
+    half a wrong bit.
 
     With a fixed code, `partial_fit` needs all classes in advance: declare them in the first call.
     For an undeclared class, random codes draw `n_codes` further rows and use the one furthest from

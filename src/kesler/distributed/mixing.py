@@ -231,7 +231,7 @@ def _at(array: Array, places: Places, axis: int, missing: float = 0.0) -> Array:
 
 
 class Mixture:
-    """The arrays of a mixed learner, to which learners are added one after the other.
+    """The arrays of a mixed learner, to which learners are added one after another.
 
     Parameters
     ----------

@@ -206,7 +206,7 @@ def mixable(learner: Model, *, dense: bool) -> Any:
     model = clone(learner)
     if model.explores:
         raise KeslerError(
-            f"{model!r:.60} draws the classes that it shows one after the other, which shards "
+            f"{model!r:.60} draws the classes that it shows one after another, which shards "
             "cannot: use OnlineClassifier where targets are known"
         )
     if model.get_params(deep=False).get("ranks") is not None:

@@ -112,7 +112,7 @@ class Scattered:
         return len(self.futures)
 
     def each(self, function: Callable[..., Any], *arguments: Any) -> Scattered:
-        """Apply a function to each value; arguments may be scattered, too."""
+        """Apply a function to each value; arguments may also be scattered."""
         return Scattered(self.client, self._each(stored, function, arguments))
 
     def total(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -131,7 +131,7 @@ class Scattered:
         return list(self.client.gather(self._each(called, function, arguments)))
 
     def results(self) -> Iterator[Any]:
-        """Yield the values one after the other on the client."""
+        """Yield the values one after another on the client."""
         for future in self.futures:
             yield future.result().value
 

@@ -155,7 +155,7 @@ def progressive_validate(
     Returns
     -------
     ProgressiveResult; with a label budget :class:`~kesler.evaluation.queries.QueriedResult`, which
-    counts the labels asked for, too; OrdinalResult, CostResult, MultilabelResult or RankingResult
+    also counts the labels asked for; OrdinalResult, CostResult, MultilabelResult or RankingResult
     for the online learners of such targets.
 
     Raises

@@ -85,7 +85,7 @@ def mercer_kernel(
     function : the function, if the decorator is written without parentheses.
     of : arguments of the function. "vectors": x and z, float32 arrays of shape (n_features,), for
         dense rows only. "products": the numbers <x, z> and ||x - z||^2, which is much faster and
-        supports sparse rows too.
+        also supports sparse rows.
     parameters : up to four numbers; if given, the function has a third argument q, a tuple of 4.
 
     Returns

@@ -122,7 +122,7 @@ class Explanation:
       (`shared`). Z-scores and bins belong to their column.
     - Over a kernel, "features" are the support vectors: coefficient times similarity.
     - Where a feature of the trial mixes columns (random Fourier features, pairs), and where an
-      ensemble mixes probabilities, columns are replaced one after the other by those of the row,
+      ensemble mixes probabilities, columns are replaced one after another by those of the row,
       from a baseline: the means of the columns so far, or zeros where the learner keeps none. The
       contribution of a column is the mean change of the score over random orders and their
       reverses, which estimates Shapley values; the sum over columns is exact for any orders.

@@ -1,4 +1,4 @@
-"""Contributions of columns that trials mix: replaced one after the other, from a baseline."""
+"""Contributions of columns that trials mix: replaced one after another, from a baseline."""
 
 from __future__ import annotations
 

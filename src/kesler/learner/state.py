@@ -500,7 +500,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         np.fill_diagonal(inverse, 1 / self.preconditioner.parameter)
 
     def fill_states(self, states: npt.NDArray[np.float64]) -> None:
-        """Write the initial sums of the means, which weights that are yet to be seen have too."""
+        """Write the initial sums of the means, which weights that are yet to be seen also have."""
         if self.has_scaled_means:
             states[1] = self.stored["link.means"]["begun"][0]
 

@@ -181,7 +181,7 @@ default "auto"
         With weights, `learn_one` takes the time of a batch of one row.
     C, eta, delta, r : float or None, default None
         The parameters of a rule that is named by `update`, as in :mod:`kesler.updates`; None for
-        the default. In searches they may also be written ``update__C``, for rule objects too.
+        the default. In searches they may also be written ``update__C``, as for rule objects.
     columns : "auto", mapping of names to kinds, or None, default "auto"
         The kinds of the columns of a table: "text", "category", "number", "date", "vector",
         "tags", "sequence" (of DNA or proteins), "identifier" or "ignore"; with options, a mapping

@@ -186,7 +186,7 @@ class Cells:
 def names_of_entries(names: Iterable[str], rows: Rows | Event, rated: Vocabulary | None) -> Naming:
     """Return the naming of the features of a row that lists some, given their names in its order.
 
-    Features of value 0 have no terms. Features that the model has not seen have their names too.
+    Features of value 0 have no terms. Features that the model has not seen also have their names.
     """
     values = rows.values
     known = list(names)

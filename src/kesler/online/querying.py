@@ -52,7 +52,7 @@ class Asked:
 
     @staticmethod
     def concatenate(pieces: Sequence[Asked]) -> Asked:
-        """Return the trials of pieces, one after the other."""
+        """Return the trials of pieces, one after another."""
         pieces = pieces or [Asked.nothing(0)]
         return Asked(
             [each for piece in pieces for each in piece.predicted],

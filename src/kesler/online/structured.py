@@ -103,7 +103,7 @@ class StructuredLearner:
         noise than the last weights. Learning does not depend on it.
     C, eta, delta, r : float or None, default None
         The parameters of a rule that is named by `update`, as in :mod:`kesler.updates`; None for
-        the default. In searches they may also be written ``update__C``, for rule objects too.
+        the default. In searches they may also be written ``update__C``, as for rule objects.
 
     Attributes
     ----------

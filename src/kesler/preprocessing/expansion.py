@@ -30,7 +30,7 @@ class Expansion(Preprocessing):
 
     @property
     def blocks(self) -> tuple[Preprocessing, ...]:
-        """The blocks of features, one after the other."""
+        """The blocks of features, one after another."""
         return (self,)
 
     def width(self, n_inputs: int) -> int:
@@ -44,7 +44,7 @@ class Expansion(Preprocessing):
 
 @dataclass(frozen=True)
 class Concatenated(Expansion):
-    r"""Several blocks of features of the same inputs, one after the other.
+    r"""Several blocks of features of the same inputs, one after another.
 
     .. math:: x' = (\phi_1(x), \dots, \phi_m(x))
 

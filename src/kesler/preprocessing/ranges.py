@@ -39,7 +39,7 @@ class Ranges(Preprocessing):
         Whether features have these weights. It helps where many columns say nothing, and it hides
         columns that say something only together with others.
 
-    With a kernel, the support vectors are rescaled, too: when a range has grown, inner products and
+    With a kernel, the support vectors are also rescaled: when a range has grown, inner products and
     distances are recomputed in the new units, in `predict` as well as in the next trial.
 
     Raises
@@ -51,7 +51,7 @@ class Ranges(Preprocessing):
 
     Notes
     -----
-    For dense rows only, since zeros change too. Distances do not depend on the value that is
+    For dense rows only, since zeros also change. Distances do not depend on the value that is
     subtracted; subtracting the first preserves precision if all values are far from 0. Values above
     1e36 count as 1e36, ranges below 1e-36 as 0, and values more than 1,000 ranges beyond their
     range are clipped to that, so that one erroneous row does not hide all others. A range never

@@ -36,7 +36,7 @@ class ZScores(Preprocessing):
 
     Notes
     -----
-    For dense rows only, since zeros change too. Mean and deviation are updated in float64
+    For dense rows only, since zeros also change. Mean and deviation are updated in float64
     (Welford), so that a large mean loses no precision. For these, values further than 30 deviations
     from the mean are clipped, so that one erroneous value does not hide all later ones. Costs a
     root and two divisions per row and feature. Memory: 24 bytes per feature.

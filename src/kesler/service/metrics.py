@@ -41,7 +41,7 @@ class Metrics:
         Parameters
         ----------
         gauges : iterable of (name, help, labels, value)
-            Figures of the models, those of one name one after the other.
+            Figures of the models, those of one name one after another.
         """
         lines = [
             "# HELP kesler_requests_total Requests answered.",

@@ -80,7 +80,7 @@ class OneVsRestSquared(OneVsRestRule):
     that of the link: with ``Exponential(total=U)`` it is the EG+- regression of Kivinen and
     Warmuth, whose scores are at most U times the largest feature, and with ``PNorm(p)`` p-norm
     regression. The link must be odd, f(-v) = -f(v). With the preconditioner "adagrad" it is the
-    default of Vowpal Wabbit (except that the preconditioner is scale-free there, too).
+    default of Vowpal Wabbit (except that the preconditioner is also scale-free there).
 
     Parameters
     ----------

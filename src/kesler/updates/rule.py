@@ -81,7 +81,7 @@ class UpdateRule:
     def for_hypotheses(self, *, one_per_class: bool) -> UpdateRule:
         """Return the rule to run, given whether classes have one hypothesis each, over x itself.
 
-        Targets are then single classes, too, so that all constraints share their better class, and
+        Targets are then also single classes, so that all constraints share their better class, and
         the weights have no step sizes of their own.
         """
         return self
