@@ -249,7 +249,8 @@ def test_lines_without_labels_are_left_out_with_a_warning(small):
 def test_arguments_of_features_are_columns(small):
     model = fasttext.train_supervised(small, wordNgrams=1, minn=3, maxn=5, epoch=2, seed=1)
     names = model._predictor.estimator.vocabulary_.names
-    assert "text~inv" in names and "text~invoi" in names and "text:the invoice" not in names
+    assert "text<inv" in names and "text< invo" in names and "text<the " in names
+    assert "text<e in" not in names and "text:the invoice" not in names
     assert "invoice" in model.words
     with pytest.raises(KeslerError, match="ngrams"):
         fasttext.train_supervised(small, wordNgrams=9)

@@ -22,6 +22,9 @@ OPTIONS: list[dict[str, Any]] = [
     {"chars": (1, 8)},
     {"ngrams": 2, "chars": (4, 4)},
     {"ngrams": 0, "chars": (1, 4)},
+    {"subwords": (3, 6)},
+    {"ngrams": 0, "subwords": (1, 8)},
+    {"ngrams": 2, "chars": (2, 3), "subwords": (2, 3)},
 ]
 
 
@@ -36,6 +39,11 @@ def reference(name: str, text: str, options: dict[str, Any]) -> dict[str, float]
         letters = f" {' '.join(words)} "
         for n in range(shortest, longest + 1):
             names += [f"{name}~{letters[i : i + n]}" for i in range(len(letters) - n + 1)]
+    shortest, longest = options.get("subwords", (1, 0))
+    for n in range(shortest, longest + 1):
+        for word in (f" {word} " for word in words):
+            runs = [word[i : i + n] for i in range(len(word) - n + 1)]
+            names += [f"{name}<{run}" for run in runs if run != " "]
     counts = {word: 1 + math.log(n) if n > 1 else 1.0 for word, n in Counter(names).items()}
     share = min(1.0, max(0.13, (len(set(words)) / 14) ** 0.7))
     scale = share * 0.75 / math.hypot(*counts.values()) if counts else 0.0

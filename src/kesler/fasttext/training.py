@@ -72,8 +72,9 @@ def train_supervised(
     wordNgrams : int from 1 to 3, optional
         The longest run of words that is a feature. By default 2 for short texts and 1 for others.
     minn, maxn : int from 1 to 8, optional
-        The lengths of the runs of characters that are features, across the spaces between words;
-        0 for none. By default 4 and 4 for short texts, and none for others.
+        The lengths of the runs of characters within words that are features, with the spaces
+        around a word; 0 for none. Longer ones take more memory. By default short texts have runs
+        of 4 characters across words, and others none.
     loss : "softmax", "hs", "ns" or "ova", optional
         "ova" learns label sets even if each line has one label; the others have no effect.
     label : str, default "__label__"
@@ -185,8 +186,8 @@ def _columns(ngrams: int | None, minn: int | None, maxn: int | None) -> Any:
     """Return the features of the column of texts, None if no argument says them."""
     if ngrams is None and not minn and not maxn:
         return None
-    chars = {"chars": (minn or 1, maxn)} if maxn else {}
-    return {"text": {"kind": "text", "ngrams": 1 if ngrams is None else ngrams, **chars}}
+    runs = {"subwords": (minn or 1, maxn)} if maxn else {}
+    return {"text": {"kind": "text", "ngrams": 1 if ngrams is None else ngrams, **runs}}
 
 
 def _warn_of(name: str) -> None:

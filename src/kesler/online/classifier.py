@@ -186,13 +186,14 @@ default "auto"
         The kinds of the columns of a table: "text", "category", "number", "date", "vector",
         "tags", "sequence" (of DNA or proteins), "identifier" or "ignore"; with options, a mapping
         such as ``{"kind": "text", "features": "subwords"}`` ("words", "characters" or "subwords"),
-        ``{"kind": "text", "ngrams": 2, "chars": (3, 5)}`` or ``{"kind": "sequence", "k": 7,
-        "reverse_complement": True}``. Kinds that are not given are inferred from the first 50
-        rows, and `schema_` reports them. "auto" infers all kinds if the first rows hold anything
-        but numbers; mappings of the same numbers in most rows are learnt as an array, by learners
-        that take missing values or need every feature, and other mappings as words. With None, rows
-        are numbers, and mappings words. With a mapping, which may be empty, rows of numbers are a
-        table as well.
+        ``{"kind": "text", "ngrams": 2, "chars": (3, 5)}``, ``{"kind": "text", "subwords": (3, 6)}``
+        or ``{"kind": "sequence", "k": 7, "reverse_complement": True}``. Kinds that are not
+        given are inferred from the first 50 rows, and `schema_` reports them. "auto" infers
+        all kinds if the first rows hold anything but numbers; mappings of the same numbers
+        in most rows are learnt as an array, by learners that take missing values or need
+        every feature, and other mappings as words. With None, rows are numbers, and
+        mappings words. With a mapping, which may be empty, rows of numbers are a table as
+        well.
     on_mismatch : "missing" or "raise", default "missing"
         The effect of a cell that its column cannot hold: a missing cell, which `schema_` counts and
         the first of which in a column is a `MismatchWarning`; or an error.

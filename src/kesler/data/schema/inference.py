@@ -111,7 +111,7 @@ def _is_open(column: Column) -> bool:
         "number": ("decimal", "unit"),
         "date": ("format",),
         "vector": ("length",),
-        "text": ("ngrams", "chars"),
+        "text": ("ngrams", "chars", "subwords"),
         "sequence": ("k",),
     }
     return column.kind in needed and not any(each in column.options for each in needed[column.kind])

@@ -243,7 +243,13 @@ def nothing_of(cell: Cell, options: Options) -> None:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("text", "a text", text_of, ("ngrams", "chars"), {str: lambda texts, _: texts}),
+        Kind(
+            "text",
+            "a text",
+            text_of,
+            ("ngrams", "chars", "subwords"),
+            {str: lambda texts, _: texts},
+        ),
         Kind("category", "a category", category_of, (), {str: categories_of}),
         Kind(
             "number",

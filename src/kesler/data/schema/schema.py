@@ -25,6 +25,7 @@ OTHERS = "*"  # all columns that are not named
 NO_CELLS = "no cells in the first rows"  # the reason of a column of numbers among others
 MOST_K = 32  # letters of a run of a sequence
 MOST_SHOWN = 3  # cells that a column cannot hold
+RUNS = ("chars", "subwords")  # of characters, across words and within them
 TEXT_FEATURES: Mapping[str, Options] = {
     "words": {"ngrams": 1},
     "characters": {"ngrams": 0, "chars": (1, 4)},
@@ -63,9 +64,9 @@ class Column:
     kind : str
         One of the kinds in :data:`kesler.data.schema.kinds.KINDS`.
     options : mapping
-        What else is known of it: "ngrams" and "chars" of a text, "decimal" and "unit" of a number,
-        "format" and "language" of a date, "length" of a vector, "k" and "reverse_complement" of a
-        sequence.
+        What else is known of it: "ngrams", "chars" and "subwords" of a text, "decimal" and "unit"
+        of a number, "format" and "language" of a date, "length" of a vector, "k" and
+        "reverse_complement" of a sequence.
     reason : str
         Why it is of this kind.
     n_cells : int
@@ -105,8 +106,10 @@ class Column:
                     f"column {self.name!r}, a {self.kind}, cannot have the option "
                     f"{short(option)}: {short(value)}; {_EXPLAINED}"
                 )
-        if self.options.get("ngrams") == 0 and "chars" not in self.options:
-            raise KeslerError(f'column {self.name!r} with "ngrams": 0 needs "chars": {_EXPLAINED}')
+        if self.options.get("ngrams") == 0 and not any(each in self.options for each in RUNS):
+            raise KeslerError(
+                f'column {self.name!r} with "ngrams": 0 needs {" or ".join(RUNS)}: {_EXPLAINED}'
+            )
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
 
     @property
@@ -218,7 +221,8 @@ def _key(options: Options) -> Any:
 
 _EXPLAINED = (
     f'a text takes "features" (one of {", ".join(TEXT_FEATURES)}), or "ngrams" (0 to 3: the '
-    'longest run of words) and "chars" (from, to: the lengths of runs of characters, 1 to 8), a '
+    'longest run of words), "chars" (from, to: the lengths of runs of characters, 1 to 8) and '
+    '"subwords" (from, to: those of runs within a word and the spaces around it), a '
     'number "decimal" ("." or ",") and "unit" (what follows it; "g|kg" for several), '
     f'a date "format" (one of {", ".join(NAMED)}, or as in strptime, such as "%d/%m/%Y", which any '
     'time may follow) and "language" (such as "de", of names of months), a vector "length", a '
@@ -237,7 +241,7 @@ def _holds(option: str, value: Any) -> bool:
         return isinstance(value, str) and value in (*DECIMALS, ANY_DECIMAL)
     if option == "unit":
         return isinstance(value, str) and is_unit_option(value)
-    if option == "chars":
+    if option in RUNS:
         pair = isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_whole, value))
         return pair and 1 <= value[0] <= value[1] <= 8
     if option == "ngrams":

@@ -1,4 +1,4 @@
-"""Features of texts: their words, runs of words and runs of characters, counted all at once."""
+"""Features of texts: words, runs of words, characters and parts of words, counted all at once."""
 
 from __future__ import annotations
 
@@ -79,6 +79,18 @@ def _spans(
         n_terms = np.maximum(0, n_letters - n + 1)
         at = positions(starts_of(n_letters), n_terms)
         yield "~", (at, at + n, n_terms)
+    shortest, longest = options.get("subwords", (1, 0))
+    for n in range(shortest, longest + 1):
+        yield "<", _within_words(starts, ends, n_words, n)
+
+
+def _within_words(starts: Integers, ends: Integers, n_words: Integers, n: int) -> Spans:
+    """Return the runs of n characters of words with the spaces around them; no space alone."""
+    around = 0 if n == 1 else 1
+    starts, ends = starts - around, ends + around
+    n_runs = np.maximum(0, ends - starts - n + 1)
+    at = positions(starts, n_runs)
+    return at, at + n, np.diff(np.cumsum([0, *n_runs])[np.cumsum([0, *n_words])])
 
 
 def counted(prefix: str, joined: str, letters: npt.NDArray[np.uint32], spans: Spans) -> Entries:
