@@ -1,0 +1,281 @@
+"""Race with fastText: errors, time and size on seven sets of texts, its settings by its autotune.
+
+    python benchmarks/fasttext_race.py [SET ...] [--autotune SECONDS]
+
+This needs KESLER_DATA and the package fasttext-wheel. Both learn the same lines on one thread, and
+are asked for the lines that are left out. fastText reads lines in lower case with spaces around
+punctuation, as its tutorial recommends, and Kesler the lines as they are. The script writes
+benchmarks/results/fasttext_race.md if all sets were run.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kesler import fasttext as ours
+from kesler.datasets import load
+
+sys.path.append(str(Path(__file__).parents[1] / "papers"))
+from report import Report, table
+from script_arguments import chosen, folder_of, script_parser
+
+MOST_MEAN, MOST = 0.90, 1.02  # errors relative to fastText's: geometric mean, each set
+SHARE = 0.25  # of the rows of sets without a split, for the test
+TUNED_ON = 0.1  # of the lines to learn, on which the autotune validates
+OF_LANGUAGE = 10  # paragraphs of each language to learn
+PUNCTUATION = re.compile(r"([^\w\s'])")
+CUTOFF = 100_000  # features of a quantized model
+OURS, TUNED = "kesler", "fastText, tuned"
+Rows = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Texts with their labels, to learn and to ask for."""
+
+    learnt: Rows
+    asked: Rows
+
+
+@dataclass(frozen=True)
+class Found:
+    """The figures of a run: errors in %, seconds to learn, microseconds a text, megabytes."""
+
+    error: float
+    seconds: float
+    microseconds: float
+    megabytes: float
+
+
+# ---- sets -----------------------------------------------------------------------------------
+
+
+def with_split(name: str) -> Split:
+    """Return a set of kesler.datasets, with its split or a random one."""
+    data = load(name)
+    texts = [" ".join(each.values()) for each in data.records]
+    rows = [(text, str(label)) for text, label in zip(texts, data.y, strict=True)]
+    if data.n_train is None:
+        return at_random(rows)
+    return Split(rows[: data.n_train], rows[data.n_train :])
+
+
+def at_random(rows: Rows) -> Split:
+    """Return rows in a random order, of which the last ones are asked for."""
+    order = np.random.default_rng(0).permutation(len(rows)).tolist()
+    n = round(len(rows) * (1 - SHARE))
+    return Split([rows[i] for i in order[:n]], [rows[i] for i in order[n:]])
+
+
+def records(file: str) -> list[dict[str, Any]]:
+    """Return the records of a file of KESLER_DATA."""
+    path = Path(os.environ["KESLER_DATA"]) / f"{file}.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines if line.strip()]
+
+
+def wordnet() -> Split:
+    """Return the glosses of WordNet and their hypernyms."""
+    return at_random([(r["text"], r["label"]) for r in records("many_classes/wordnet_hypernyms")])
+
+
+def udhr() -> Split:
+    """Return paragraphs and their languages, ten paragraphs of each to learn."""
+    found, n = Split([], []), Counter[str]()
+    for r in records("languages/udhr"):
+        n[r["language"]] += 1
+        part = found.learnt if n[r["language"]] <= OF_LANGUAGE else found.asked
+        part.append((r["text"], r["language"]))
+    return found
+
+
+SETS: dict[str, Callable[[], Split]] = {
+    "20newsgroups": lambda: with_split("20newsgroups"),
+    "banking77": lambda: with_split("banking77"),
+    "clinc150": lambda: with_split("clinc150"),
+    "r8": lambda: with_split("r8"),
+    "ag_news": lambda: with_split("ag_news"),
+    "wordnet": wordnet,
+    "udhr": udhr,
+}
+
+
+# ---- learners -------------------------------------------------------------------------------
+
+
+def normalized(text: str) -> str:
+    """Return a text in lower case, with spaces around punctuation."""
+    return PUNCTUATION.sub(r" \1 ", text.lower())
+
+
+def write(path: Path, rows: Rows, form: Callable[[str], str]) -> None:
+    """Write a file in fastText's format."""
+    with path.open("w", encoding="utf-8") as file:
+        for text, label in rows:
+            name = re.sub(r"\s+", "_", label)
+            file.write(f"__label__{name} {' '.join(form(text).split())}\n")
+
+
+def measured(
+    train: Callable[[], Any],
+    predict: Callable[[Any, list[str]], Sequence[str]],
+    save: Callable[[Any, str], None],
+    asked: Rows,
+    folder: Path,
+) -> Found:
+    """Train, ask for texts and save, by the time of the processor."""
+    start = time.process_time()
+    model = train()
+    seconds = time.process_time() - start
+    texts = [" ".join(text.split()) for text, _ in asked]
+    start = time.process_time()
+    labels = predict(model, texts)
+    each = (time.process_time() - start) / len(texts)
+    right = [re.sub(r"\s+", "_", label) for _, label in asked]
+    wrong = sum(a != f"__label__{b}" for a, b in zip(labels, right, strict=True))
+    path = folder / "model"
+    save(model, str(path))
+    size = path.stat().st_size
+    return Found(100 * wrong / len(asked), seconds, 1e6 * each, size / 1e6)
+
+
+def run_ours(split: Split, folder: Path) -> dict[str, Found]:
+    """Run `train_supervised` of kesler, with no argument."""
+    path = folder / "ours.txt"
+    write(path, split.learnt, str)
+    return {
+        OURS: measured(
+            lambda: ours.train_supervised(path),
+            lambda model, texts: [labels[0] for labels in model.predict(texts)[0]],
+            lambda model, at: model.save_model(at),
+            split.asked,
+            folder,
+        )
+    }
+
+
+def run_theirs(split: Split, folder: Path, seconds: int) -> dict[str, Found]:
+    """Run fastText with its defaults, and with the settings that its autotune finds."""
+    import fasttext
+
+    path, part, rest = (folder / f"{name}.txt" for name in ("theirs", "validation", "tuned"))
+    n = max(1, round(len(split.learnt) * TUNED_ON))
+    order = np.random.default_rng(1).permutation(len(split.learnt)).tolist()
+    write(path, split.learnt, normalized)
+    write(part, [split.learnt[i] for i in order[:n]], normalized)
+    write(rest, [split.learnt[i] for i in order[n:]], normalized)
+
+    def predict(model: Any, texts: list[str]) -> list[str]:
+        # The layer above `f` fails with NumPy 2.
+        asked = [f"{normalized(text)}\n" for text in texts]
+        found, _ = model.f.multilinePredict(asked, 1, 0.0, "strict")
+        return [labels[0] if labels else "" for labels in found]
+
+    def found(quantized: bool = False, **settings: Any) -> Found:
+        def train() -> Any:
+            model = fasttext.train_supervised(str(path), thread=1, verbose=0, **settings)
+            if quantized:
+                model.quantize(str(path), qnorm=True, retrain=True, cutoff=CUTOFF, thread=1)
+            return model
+
+        return measured(train, predict, lambda model, at: model.save_model(at), split.asked, folder)
+
+    results = {"fastText": found()}
+    if seconds:
+        tuned = fasttext.train_supervised(
+            str(rest),
+            autotuneValidationFile=str(part),
+            autotuneDuration=seconds,
+            thread=1,
+            verbose=0,
+        )
+        names = ("lr", "dim", "ws", "epoch", "wordNgrams", "bucket", "minn", "maxn", "loss")
+        arguments = tuned.f.getArgs()
+        settings = {name: getattr(arguments, name) for name in names}
+        settings["loss"] = settings["loss"].name
+        results[TUNED] = found(**settings)
+        if settings["loss"] == "softmax":
+            results[f"{TUNED}, quantized"] = found(quantized=True, **settings)
+    return results
+
+
+# ---- page -----------------------------------------------------------------------------------
+
+
+def run(name: str, seconds: int) -> dict[str, Found]:
+    """Run all learners on a set."""
+    split = SETS[name]()
+    with tempfile.TemporaryDirectory() as folder:
+        found = run_ours(split, Path(folder)) | run_theirs(split, Path(folder), seconds)
+    for learner, each in found.items():
+        print(f"{name}, {learner}: {each}", flush=True)
+    return found
+
+
+def add_table(page: Report, found: dict[str, dict[str, Found]]) -> None:
+    """Add the figures of each set and learner."""
+    rows = [
+        [
+            f"{name}, {learner}",
+            *(f"{each.error:.2f}", f"{each.error / of_set[OURS].error:.3f}"),
+            *(f"{each.seconds:.2f}", f"{each.microseconds:.0f}", f"{each.megabytes:.1f}"),
+        ]
+        for name, of_set in found.items()
+        for learner, each in of_set.items()
+    ]
+    head = ["", "error %", "errors / ours", "to learn, s", "a text, us", "file, MB"]
+    page.add("## Errors, time of the processor and size", ABOUT, table(head, rows))
+
+
+def add_checks(page: Report, found: dict[str, dict[str, Found]]) -> None:
+    """Check the errors and the time against those of the best fastText of each set."""
+    ratios = []
+    for name, of_set in found.items():
+        theirs = [each for learner, each in of_set.items() if learner != OURS]
+        best = min(theirs, key=lambda each: each.error)
+        ratio, slower = of_set[OURS].error / best.error, of_set[OURS].seconds / best.seconds
+        page.check(f"{name}: errors {ratio:.3f} of fastText's, at most {MOST}", ratio <= MOST)
+        page.check(f"{name}: time {slower:.2f} of fastText's, at most 1", slower <= 1)
+        ratios.append(ratio)
+    mean = float(np.exp(np.mean(np.log(ratios))))
+    page.check(f"all sets: errors {mean:.3f}, at most {MOST_MEAN}", mean <= MOST_MEAN)
+
+
+ABOUT = """\
+"tuned" has the settings that fastText's autotune found in the stated time, on a tenth of the lines
+to learn, and learns all of them; its "quantized" model is a .ftz file, retrained with at most
+100,000 features. The time to find the settings is not part of its time. Kesler's file holds all
+that goes on learning. Checks compare with the fastText that errs least on the lines asked for."""
+
+
+def main() -> int:
+    """Run the race and write its page."""
+    parser = script_parser(__doc__, __file__)
+    parser.add_argument("sets", nargs="*", metavar="SET", help=", ".join(SETS))
+    parser.add_argument("--autotune", type=int, default=300, metavar="SECONDS", help="0 for none")
+    options = parser.parse_args()
+    names = chosen(parser, options.sets, SETS)
+    folder = folder_of(parser, options, is_whole=len(names) == len(SETS))
+    page = Report("fasttext_race", "Race with fastText", folder)
+    found = {name: run(name, options.autotune) for name in names}
+    page.add(f"Autotune of {options.autotune} s for each set; one thread.")
+    add_table(page, found)
+    add_checks(page, found)
+    return page.write()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
