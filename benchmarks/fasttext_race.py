@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from kesler import fasttext as ours
 from kesler.datasets import load
+from kesler.fasttext import train_supervised
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 from report import Report, table
@@ -158,7 +158,7 @@ def run_ours(split: Split, folder: Path) -> dict[str, Found]:
     write(path, split.learnt, str)
     return {
         OURS: measured(
-            lambda: ours.train_supervised(path),
+            lambda: train_supervised(path),
             lambda model, texts: [labels[0] for labels in model.predict(texts)[0]],
             lambda model, at: model.save_model(at),
             split.asked,
