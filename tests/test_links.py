@@ -509,3 +509,22 @@ def test_exact_steps_differ_where_they_are_not_refused(rule):
         for link in (EXACT, replace(EXACT, exact=False))
     )
     assert (exact._learner.weights != bounded._learner.weights).any()
+
+
+FAST = {  # beyond the range of float64 at the numbers that are tried
+    "sinh": (lambda v: math.sinh(100 * v), True),
+    "sinh of NumPy": (lambda v: np.sinh(100 * v), True),
+    "power": (lambda v: v**301, True),
+    "integer": (lambda v: int(1000 * v) ** 301, True),
+    "sigmoid": (lambda v: np.exp(100 * v) / (1 + np.exp(100 * v)) - 0.5, True),
+    "exp": (lambda v: math.exp(100 * v), False),
+    "exp of NumPy": (lambda v: np.exp(100 * v), False),
+    "expm1": (lambda v: math.expm1(1e5 * v), False),
+    "expm1 of NumPy": (lambda v: np.expm1(1e5 * v), False),
+    "even power": (lambda v: v**300, False),
+}
+
+
+@pytest.mark.parametrize(("function", "is_odd"), FAST.values(), ids=FAST)
+def test_links_that_outgrow_float64_are_judged_by_the_numbers_that_they_return(function, is_odd):
+    assert link_function(function).is_odd == is_odd
