@@ -16,6 +16,7 @@ import homemade
 import reference_links
 from kesler import (
     KeslerError,
+    LinearMax,
     OnlineClassifier,
     OnlineLabelRanker,
     OnlineOrdinalClassifier,
@@ -23,8 +24,18 @@ from kesler import (
     link_function,
     progressive_validate,
 )
+from kesler.algorithms import QuasiAdditive
 from kesler.links import LINKS, Exponential, Linear, PNorm, resolve_link
-from kesler.updates import MIRA, RULES, OneVsRestHinge, OneVsRestSquared, PassiveAggressive
+from kesler.updates import (
+    MIRA,
+    RULES,
+    HingeGradient,
+    LogisticGradient,
+    OneVsRestHinge,
+    OneVsRestSquared,
+    PassiveAggressive,
+    SoftmaxGradient,
+)
 from registry import FAMILIES, PLAIN_RULES, Row, with_strength
 from streams import Stream, make_stream, streams
 
@@ -167,7 +178,7 @@ def test_the_mean_is_that_of_the_weights_after_each_row(link, size, hypotheses):
     stream = make_stream(5, 90, 6, 40)
     X = size * stream.X
     X[:30, 10:] = 0
-    rule = with_strength("simperc", 0.5)
+    rule = with_strength("conproj" if LINKED[link][0].is_exact else "simperc", 0.5)
     plain, mean = (
         OnlineClassifier(hypotheses, "product-mean", rule, LINKED[link][0], averaged)
         for averaged in (False, True)
@@ -208,7 +219,11 @@ SETS = {
 
 CASES = [
     *((rule, "linear") for rule in ("perceptron", "pa1", "simproj", "hinge", "softmax")),
-    *(("perceptron", link) for link in LINKED if link != "linear"),
+    *(
+        ("conproj" if LINKED[link][0].is_exact else "perceptron", link)
+        for link in LINKED
+        if link != "linear"
+    ),
 ]
 
 
@@ -457,8 +472,59 @@ def test_a_link_must_be_a_number_where_weights_begin():
             )
 
 
-@pytest.mark.parametrize("rule", ["ovr-squared", "ovr-hinge", "ovr-logistic", "least-squares"])
-def test_exact_steps_are_along_pairs_of_classes(rule):
-    model = OnlineClassifier("multi", update=rule, link=Exponential(exact=True))
-    with pytest.raises(KeslerError, match=r"exact steps of .* are along pairs of classes"):
+EXACT = Exponential(1.3, total=20.0, exact=True)
+REFUSES_EXACT = r"does not project on constraints of pairs of classes, which is what exact steps of"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *(r for r in PLAIN_RULES if RULES[r]().requires == "losses"),
+        *("ovr-squared", "ovr-hinge", "ovr-logistic", "least-squares"),
+        *(HingeGradient(invariant=False), OneVsRestHinge(invariant=False)),
+        *(SoftmaxGradient(invariant=True), LogisticGradient(invariant=True)),
+    ],
+    ids=str,
+)
+def test_exact_steps_are_refused_by_rules_that_do_not_project(rule):
+    model = OnlineClassifier("multi", update=rule, link=EXACT)
+    with pytest.raises(KeslerError, match=REFUSES_EXACT):
         model.fit([[1.0], [2.0]], ["a", "b"])
+
+
+def test_exact_steps_are_refused_by_threshold_algorithms_and_of_ranks():
+    for model in (
+        LinearMax(QuasiAdditive(EXACT)),
+        OnlineOrdinalClassifier(update="logistic", link=EXACT),
+    ):
+        with pytest.raises(KeslerError, match=REFUSES_EXACT):
+            model.fit([[1.0], [2.0]], [0, 1])
+
+
+@pytest.mark.parametrize("rule", ["pa", "pa1", "simproj", "conproj", HingeGradient(invariant=True)])
+def test_exact_steps_differ_where_they_are_not_refused(rule):
+    stream = make_stream(5, 60, 4, 6)
+    exact, bounded = (
+        OnlineClassifier("multi", update=rule, link=link).fit(stream.X, stream.y)
+        for link in (EXACT, replace(EXACT, exact=False))
+    )
+    assert (exact._learner.weights != bounded._learner.weights).any()
+
+
+FAST = {  # beyond the range of float64 at the numbers that are tried
+    "sinh": (lambda v: math.sinh(100 * v), True),
+    "sinh of NumPy": (lambda v: np.sinh(100 * v), True),
+    "power": (lambda v: v**301, True),
+    "integer": (lambda v: int(1000 * v) ** 301, True),
+    "sigmoid": (lambda v: np.exp(100 * v) / (1 + np.exp(100 * v)) - 0.5, True),
+    "exp": (lambda v: math.exp(100 * v), False),
+    "exp of NumPy": (lambda v: np.exp(100 * v), False),
+    "expm1": (lambda v: math.expm1(1e5 * v), False),
+    "expm1 of NumPy": (lambda v: np.expm1(1e5 * v), False),
+    "even power": (lambda v: v**300, False),
+}
+
+
+@pytest.mark.parametrize(("function", "is_odd"), FAST.values(), ids=FAST)
+def test_links_that_outgrow_float64_are_judged_by_the_numbers_that_they_return(function, is_odd):
+    assert link_function(function).is_odd == is_odd

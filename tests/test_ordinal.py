@@ -189,6 +189,26 @@ def test_a_matrix_of_costs_is_learnt_alike_in_any_split(tmp_path):
     assert_same(whole, rows, X)
 
 
+def test_a_function_of_costs_is_asked_for_new_ranks_alone():
+    asked = []
+
+    def costs(right, wrong):
+        asked.append((right, wrong))
+        return COSTS["uneven"](right, wrong)
+
+    X, y = stream(5, 90, k=5)
+    model = OnlineOrdinalClassifier(update="pa1", costs=costs)
+    expected = OnlineOrdinalClassifier(update="pa1", costs=COSTS["uneven"]).fit(X, y)
+    model.partial_fit(X[:60], y[:60])
+    assert {*y[:60].tolist()} == {*range(5)}
+    del asked[:]
+    model.partial_fit(X[60:80], y[60:80])
+    for x, rank in zip(X[80:], y[80:].tolist(), strict=True):
+        model.learn_one(x, rank)
+    assert not asked
+    assert_same(model, expected, X)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

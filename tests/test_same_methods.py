@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 import kesler
-from kesler import BanditClassifier, KeslerError, OnlineLabelRanker
+from kesler import BanditClassifier, KeslerError, OnlineClassifier, OnlineLabelRanker
 from kesler.settings.codec import ESTIMATORS
 
+NONE = inspect.Parameter.empty
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3)).round(2)
 CLASSES = ("a", "b", "c")
@@ -98,6 +100,107 @@ def test_weights_of_rows_in_the_score_of_rankings_are_their_numbers():
     assert model.score(X, y, sample_weight=weights) == pytest.approx(expected, abs=1e-12)
     assert expected != pytest.approx(model.score(X, y), abs=1e-3)
     assert np.isnan(OnlineLabelRanker().fit(X, y).score(X, y, sample_weight=np.zeros(len(X))))
+
+
+# ---- all estimators, of batches too -------------------------------------------------------------
+
+PREDICTING = [
+    name
+    for name in kesler.__all__
+    if hasattr(getattr(kesler, name), "predict") and name[0].isupper()
+]
+EVERYWHERE = {
+    "predict": {"min_confidence": None},
+    "predict_proba": {"new": False},
+    "predict_top": {"n": 5},
+    "predict_set": {"coverage": 0.9, "by_class": False, "allow_empty": True},
+    "predict_path": {"min_confidence": 0.9, "separator": None},
+    "decision_function": {},
+}
+"""The arguments of each method beside the rows, and their defaults."""
+
+ABSENT = r"has no .*, since|does not estimate|has no score for each class, since|is not one path"
+
+
+def tag_features(words: Any, tags: Any) -> dict[Any, float]:
+    return dict.fromkeys(zip(words, tags, strict=True), 1.0)
+
+
+def tags_of(weights: Any, words: Any) -> tuple[str, ...]:
+    return tuple(max("NV", key=lambda tag: weights[word, tag]) for word in words)
+
+
+def any_estimator(name: str) -> Any:
+    if name == "StructuredLearner":
+        return kesler.StructuredLearner(tag_features, tags_of)
+    needed = {
+        "OneAgainstSome": {"estimator": OnlineClassifier()},
+        "ShareBoostClassifier": {"n_features_to_select": 2},
+    }
+    return getattr(kesler, name)(**needed.get(name, {}))
+
+
+def reason_of(model: Any, method: str) -> str:
+    """Return why an estimator has no such method."""
+    with pytest.raises(AttributeError) as raised:
+        getattr(model, method)
+    return str(raised.value.__cause__ or raised.value)
+
+
+@pytest.mark.parametrize("name", PREDICTING)
+def test_every_estimator_has_the_same_methods_or_says_why_not(name):
+    kind, model = getattr(kesler, name), any_estimator(name)
+    for method, options in EVERYWHERE.items():
+        for each, first in (method, "X"), (f"{method}_one", "x"):
+            if each == "decision_function_one":
+                continue
+            if not hasattr(kind, each):
+                assert re.search(ABSENT, reason_of(model, each)), each
+                continue
+            given = inspect.signature(getattr(kind, each)).parameters
+            defaults = {n: p.default for n, p in given.items()}
+            assert defaults == {"self": NONE, first: NONE, **options}, each
+    scoring = {n: p.default for n, p in inspect.signature(kind.score).parameters.items()}
+    assert scoring == {"self": NONE, "X": NONE, "y": NONE, "sample_weight": None}
+
+
+@pytest.mark.parametrize("name", sorted({*PREDICTING} - {*ESTIMATORS}))
+def test_estimators_of_batches_refuse_questions_of_uncertainty(name):
+    model = any_estimator(name)
+    rows, y = (X, LABELS) if name != "StructuredLearner" else ([["go"], ["fish"]], [("V",), ("N",)])
+    model.fit(rows, y)
+    plain = model.predict(rows, min_confidence=None)
+    np.testing.assert_equal(plain, model.predict(rows))
+    words = f"min_confidence=0.0: {name} does not estimate its uncertainty: use a classifier that"
+    with pytest.raises(KeslerError, match=words):
+        model.predict(rows, min_confidence=0.0)
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_equal(model.predict_proba(rows, new=False), model.predict_proba(rows))
+        with pytest.raises(KeslerError, match=f"new=True: {name} does not estimate"):
+            model.predict_proba(rows, new=True)
+    if hasattr(model, "predict_one"):
+        with pytest.raises(KeslerError, match=words):
+            model.predict_one(rows[0], 0.0)
+
+
+def taken(values: Any, positions: Any) -> Any:
+    return values[positions] if hasattr(values, "shape") else [values[i] for i in positions]
+
+
+def test_weights_of_rows_in_other_scores_are_their_numbers():
+    tagger = any_estimator("StructuredLearner").fit([["go"], ["fish"]], [("V",), ("N",)])
+    ranks = 1 + np.argsort(np.argsort(-X))
+    reduction = kesler.KeslerReduction().fit(X, ranks)
+    sentences, tags = [["go"], ["fish"], ["eat"]], [("V",), ("V",), ("V",)]
+    for model, rows, y in (
+        (tagger, sentences, tags),
+        (reduction, X, ranks[::-1]),
+    ):
+        weights = 1 + np.arange(len(rows)) % 3
+        repeated = np.repeat(np.arange(len(rows)), weights)
+        expected = model.score(*(taken(each, repeated) for each in (rows, y)))
+        assert model.score(rows, y, sample_weight=weights) == pytest.approx(expected, abs=1e-12)
+        assert expected != pytest.approx(model.score(rows, y), abs=1e-3)
 
 
 # ---- bandits before the first row ----------------------------------------------------------------

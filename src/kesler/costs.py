@@ -129,19 +129,6 @@ class Costs:
                 if i != j and max(i, j) >= n_known:
                     table[i, j] = margin * self.of(right, wrong)
 
-    def fill_rank(
-        self, table: npt.NDArray[np.float64], labels: list[Label], order: list[int], y: int
-    ) -> None:
-        """Write what each rank costs more than the neighbour that is nearer to rank y.
-
-        Of all other pairs, which are not compared, a constraint is never violated.
-        """
-        table[:] = NEVER
-        for side in _sides(order, order.index(y)):
-            costs = [0.0, *(self.of(labels[y], labels[r]) for r in side[1:])]
-            for (near, less), (far, more) in pairwise(zip(side, costs, strict=True)):
-                table[near, far] = more - less
-
     def require_rising(self, ranks: Sequence[Label]) -> None:
         """Raise unless the cost of each rank is at least that of any rank nearer to the right one.
 
@@ -179,6 +166,32 @@ class Costs:
         elif not isinstance(self.given, Mapping):
             capacity = np.zeros((len(labels), len(labels)))
             self.fill(capacity, labels, n_known, 1.0)
+
+
+def fill_rank(
+    table: npt.NDArray[np.float64], costs: npt.NDArray[np.float64], order: list[int], y: int
+) -> None:
+    """Write what each rank costs more than the neighbour that is nearer to rank y.
+
+    Of all other pairs, which are not compared, a constraint is never violated.
+
+    Parameters
+    ----------
+    table : array of shape (n_ranks, n_ranks) that receives the margins.
+    costs : what predicting each rank costs where y is right, 0 for y.
+    order : the numbers of the ranks from the lowest to the highest.
+    y : the number of a rank.
+
+    Examples
+    --------
+    >>> table = np.empty((3, 3))
+    >>> fill_rank(table, np.array([0.0, 1.0, 4.0]), [0, 1, 2], 0)
+    >>> table[0, 1], table[1, 2]
+    (np.float64(1.0), np.float64(3.0))
+    """
+    table[:] = NEVER
+    for side in _sides(order, order.index(y)):
+        table[side[:-1], side[1:]] = np.diff(costs[side])
 
 
 def _sides(ranks: Sequence[Any], at: int) -> tuple[Sequence[Any], Sequence[Any]]:

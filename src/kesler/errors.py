@@ -1,9 +1,13 @@
-"""The exception that Kesler raises for errors that a user can correct, and its warnings."""
+"""The exception that Kesler raises for errors that a user can correct, and its warnings.
+
+Of methods and arguments that other estimators have, it says why an estimator has none.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 
 class KeslerError(ValueError):
@@ -34,6 +38,62 @@ def require_count(name: str, value: Any, what: str) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise KeslerError(f"{name}={value!r}: give {what}, 1 or more")
     return int(value)
+
+
+# ---- what only some estimators have -------------------------------------------------------------
+
+UNESTIMATED = (
+    "does not estimate its uncertainty: use a classifier that does, such as OnlineClassifier()"
+)
+
+NO_ESTIMATES = dict.fromkeys(
+    ("predict_set", "predict_set_one", "predict_path", "predict_path_one"), f"it {UNESTIMATED}"
+)
+"""Why an estimator has no methods that need its uncertainty."""
+
+OF_BATCHES = NO_ESTIMATES | dict.fromkeys(
+    ("predict_one", "predict_proba_one", "predict_top_one"),
+    "it predicts batches of rows: give the method without _one a batch of one row",
+)
+"""Why an estimator that predicts arrays has none of the methods of one row."""
+
+NO_PROBABILITIES = dict.fromkeys(
+    ("predict_proba", "predict_log_proba"),
+    "its scores stand for no probabilities: use SoftmaxClassifier, or CalibratedClassifierCV of "
+    "scikit-learn",
+)
+"""Why a classifier has no probabilities."""
+
+
+def require_unasked(estimator: Any, **asked: Any) -> None:
+    """Raise if an argument that needs estimates of uncertainty is given, neither None nor False."""
+    for name, value in asked.items():
+        if value is not None and value is not False:
+            raise KeslerError(f"{name}={value!r}: {type(estimator).__name__} {UNESTIMATED}")
+
+
+def require_present(estimator: Any, name: str) -> None:
+    """Raise an AttributeError that says why an estimator has no such method, if it says why."""
+    reason = getattr(type(estimator), "_absent", {}).get(name)
+    if reason is not None:
+        raise AttributeError(f"{type(estimator).__name__} has no {name}, since {reason}")
+
+
+class AbsentMethods:
+    """Mixin for estimators that say why they have none of the methods that others have.
+
+    Attributes
+    ----------
+    _absent : the reasons, by the names of the methods.
+    """
+
+    _absent: ClassVar[Mapping[str, str]] = OF_BATCHES | NO_PROBABILITIES
+
+    if not TYPE_CHECKING:  # which would then take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            require_present(self, name)
+            return object.__getattribute__(self, name)  # raises its own AttributeError
 
 
 class MismatchError(KeslerError):

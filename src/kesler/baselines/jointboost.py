@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from kesler.batch.distinct_rows import DistinctRows
 from kesler.batch.estimator import ClassScores, row_weights
 from kesler.data.matrices import validate_data
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, require_unasked
 from kesler.progress import progress
 
 Doubles = npt.NDArray[np.float64]
@@ -335,14 +335,26 @@ class JointBoostClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         probabilities = log_expit(2 * scores)
         return np.asarray(probabilities - logsumexp(probabilities, axis=1, keepdims=True))
 
-    def predict_proba(self, X: Any) -> Doubles:
+    def predict_proba(self, X: Any, new: bool = False) -> Doubles:
         """Return the probability of each class, in the order of `classes_`.
 
         The exponential loss estimates the probability of class r against all others as
         :math:`1 / (1 + e^{-2 H_r})`; these estimates are divided by their sum. For two classes,
         :math:`2 H_1` and :math:`-2 H_0` estimate the same log odds, and their mean is used, the
         result of `decision_function`.
+
+        Parameters
+        ----------
+        X : rows as in `fit`.
+        new : False
+            The probability of a class to come is not estimated.
+
+        Raises
+        ------
+        KeslerError
+            If `new` is True.
         """
+        require_unasked(self, new=new)
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     _probabilities = predict_proba

@@ -11,12 +11,12 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from kesler.data.labels import TopLabel, plain, top_labels
-from kesler.errors import KeslerError
+from kesler.errors import AbsentMethods, KeslerError, require_unasked
 
 Floats = npt.NDArray[Any]
 
 
-class ClassScores:
+class ClassScores(AbsentMethods):
     """Mixin for classifiers that score all classes by `_scores`."""
 
     classes_: npt.NDArray[Any]
@@ -30,8 +30,21 @@ class ClassScores:
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict the label with the highest score; among equals, the first of `classes_`."""
+    def predict(self, X: Any, min_confidence: float | None = None) -> npt.NDArray[Any]:
+        """Predict the label with the highest score; among equals, the first of `classes_`.
+
+        Parameters
+        ----------
+        X : rows as in `fit`.
+        min_confidence : None
+            Batch estimators have no estimate of their uncertainty.
+
+        Raises
+        ------
+        KeslerError
+            If `min_confidence` is given.
+        """
+        require_unasked(self, min_confidence=min_confidence)
         best = self._scores(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 

@@ -20,7 +20,7 @@ from kesler.batch.frozen import JointDesign
 from kesler.batch.newton import SmoothObjective, SoftmaxObjective, approach, flat_share, minimise
 from kesler.batch.scorers import JointScorer, Telling, is_per_class, parts_of
 from kesler.data.matrices import validate_data
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, require_unasked
 from kesler.hypotheses import Part
 from kesler.maps.feature_map import FeatureMap
 
@@ -240,11 +240,23 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         with np.errstate(over="ignore"):  # as sigma goes to 0, other probabilities go to 0
             return np.asarray(log_softmax(leads / self.sigma, axis=1))
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any, new: bool = False) -> Floats:
         """Return the probability of each class, softmax(h(x) / sigma), in the order of `classes_`.
 
         The formula is the same for both losses.
+
+        Parameters
+        ----------
+        X : rows as in `fit`.
+        new : False
+            The probability of a class to come is not estimated.
+
+        Raises
+        ------
+        KeslerError
+            If `new` is True.
         """
+        require_unasked(self, new=new)
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     _probabilities = predict_proba

@@ -23,7 +23,7 @@ from sklearn.utils.validation import _check_sample_weight
 from kesler.data import inputs
 from kesler.data.labels import TopLabel, top_labels
 from kesler.data.matrices import validate_data
-from kesler.errors import KeslerError
+from kesler.errors import AbsentMethods, KeslerError, require_unasked
 from kesler.learner.classes import ClassTable
 from kesler.online.contract import Method, unchanged_on_error
 from kesler.progress import progress
@@ -220,7 +220,7 @@ def _has_scores(decomposition: Any) -> bool:
     return True
 
 
-class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class Decomposition(AbsentMethods, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Base class of multiclass classifiers that are composed of binary learners.
 
     A subclass defines the binary problems (`_fit` and `_teach`) and how their predictions are
@@ -309,17 +309,25 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._teach(self._examples(X, y, sample_weight), n_before)
         return self
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any, min_confidence: float | None = None) -> npt.NDArray[Any]:
         """Predict the label of each row; among equal scores, the class seen first wins.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
+        min_confidence : None
+            Decompositions have no estimate of their uncertainty.
 
         Returns
         -------
         Array of shape (n_rows,)
+
+        Raises
+        ------
+        KeslerError
+            If `min_confidence` is given.
         """
+        require_unasked(self, min_confidence=min_confidence)
         table = self._known()
         labels: npt.NDArray[Any] = table.by_code[self._winners(self._checked(X))]
         return labels

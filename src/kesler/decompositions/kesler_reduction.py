@@ -20,7 +20,7 @@ from kesler.data import inputs
 from kesler.data.labels import Label, TopLabel, top_labels
 from kesler.data.matrices import validate_data
 from kesler.decompositions.binary import copy_of, if_learner_has, require_learner
-from kesler.errors import KeslerError
+from kesler.errors import AbsentMethods, KeslerError, require_unasked
 from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Targets
 from kesler.metrics import kendall_tau
@@ -167,7 +167,7 @@ AnswerKind = Literal["class", "label set", "ranking"]
 SIGNS = np.array([-1, 1])
 
 
-class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class KeslerReduction(AbsentMethods, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     r"""Constraint classification: reduce multiclass problems to one linear binary problem.
 
     The label of a row x demands that some classes r outscore others s. With :math:`\phi(x, r)`,
@@ -436,19 +436,27 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         return top_labels(self.classes_.tolist(), self._scores(X), None, n)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any, min_confidence: float | None = None) -> npt.NDArray[Any]:
         """Predict the label, label set or ranking of each row.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
+        min_confidence : None
+            Reductions have no estimate of their uncertainty.
 
         Returns
         -------
         Labels of shape (n_rows,), where the first of equal scores wins; or an indicator matrix of
         the labels above the threshold; or the rank of each label, 1 for the best. Columns are in
         the order of `classes_`.
+
+        Raises
+        ------
+        KeslerError
+            If `min_confidence` is given.
         """
+        require_unasked(self, min_confidence=min_confidence)
         scores = self._scores(X)
         if self.answer_ == "label set":
             return (scores > 0).astype(np.int64)
@@ -464,7 +472,7 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ----------
         X, y : as in `fit`; all labels are in `classes_`.
         sample_weight : array of shape (n_rows,) or None, default None
-            The weight of each row; ignored for rankings.
+            The weight of each row in the mean.
         """
         self._known()
         if self.answer_ == "class":
@@ -472,7 +480,8 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         table = ClassTable(self.classes_.tolist())
         levels = self._targets(as_given(y), table, None).table(self.classes_.tolist())
         if self.answer_ == "ranking":
-            return kendall_tau(self._scores(X), levels)
+            scores = self._scores(X)
+            return kendall_tau(scores, levels, inputs.row_weights(sample_weight, len(scores)))
         right = ((levels == RELEVANT) == (self.predict(X) == 1)).all(axis=1)
         return float(np.average(right, weights=sample_weight))
 

@@ -144,11 +144,6 @@ def require_rest(rule: UpdateRule, link: Link, answer: Kind) -> None:
             f"{rule!r} separates each class from the rest, which says nothing of the order of "
             "ranks: choose a rule that compares neighbours, such as simproj or logistic"
         )
-    if link.is_exact:
-        raise KeslerError(
-            f"{rule!r} separates each class from the rest, and exact steps of {link!r} are along "
-            "pairs of classes: choose exact=False, or a rule of pairs such as pa1"
-        )
     if not link.is_odd:
         raise KeslerError(
             f"{rule!r} requires scores above and below 0, the score of the rest, alike, but "

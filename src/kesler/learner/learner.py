@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -178,13 +178,13 @@ on_new_class, preprocessing, half_life, replay, decision : as in
     ) -> Learnt:
         """Run trials as `learn` does, without the errors of rows that were learnt or ended them."""
         self._require_weighable(weights)
-        learn: Callable[..., Learnt] = self._learn
-        if self.on_new_class == "unseen":
-            learn = self._learn_unseen
-        if self.prices_targets:
-            learn = self._learn_by_target
         given, kept = self._admitted_with(rows, labels), self._kept_for_faults()
-        found = learn(self._ready(given, labels, weights), labels, weights, *learning)
+        ready = self._ready(given, labels, weights)
+        runs = self._runs(ready, labels)
+        if runs is None:
+            found = self._learn(ready, labels, weights, *learning)
+        else:
+            found = self._learn_in_runs(runs, labels, weights, *learning)
         if kept is not None:
             self._undo_expansion(kept, given, labels, weights)
         return found
@@ -329,57 +329,57 @@ on_new_class, preprocessing, half_life, replay, decision : as in
             self.reserve(self.classes.count_with(labels), n_features, n_sub_experts, ahead=True)
             _ = self._trials
 
-    def _learn_unseen(
+    def _learn_in_runs(
         self,
-        rows: Any,
+        runs: Iterable[tuple[slice, Any]],
         labels: Sequence[Label],
         weights: npt.NDArray[np.float64] | None,
         answers: Callable[[npt.NDArray[np.int32]], Answers],
-        scores: npt.NDArray[np.float32],
-        probabilities: npt.NDArray[np.float64],
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Learn rows, of which the first of each class has the ratings of an unseen class."""
+        *results: Any,
+    ) -> Learnt:
+        """Learn runs of rows, given as pairs of a slice and its rows; each is taken in its turn."""
+        found = []
+        for run, piece in runs:
+            some = None if weights is None else weights[run]
+            own = (each[run] for each in results)
+            found.append(self._learn(piece, labels[run], some, answers, *own))
+        predictions, codes = zip(*found, strict=True)
+        return np.concatenate(predictions), np.concatenate(codes)
+
+    def _runs(self, rows: Any, labels: Sequence[Label]) -> Iterator[tuple[slice, Any]] | None:
+        """Return the runs of rows before which something of them is written, None if there is none.
+
+        Yield, in turn, the slice of each and its rows.
+        """
+        if self.prices_targets:
+            return self._runs_of_targets(rows, labels)
+        return self._runs_of_unseen(rows, labels) if self.on_new_class == "unseen" else None
+
+    def _runs_of_targets(self, rows: Any, labels: Sequence[Label]) -> Iterator[tuple[slice, Any]]:
+        """Yield runs of one target each, whose margins are written before the run."""
+        end = 0
+        for _, same in groupby(labels):
+            start, end = end, end + len([*same])
+            run = slice(start, end)
+            yield run, rows if end - start == len(labels) else rows[run]
+
+    def _runs_of_unseen(self, rows: Any, labels: Sequence[Label]) -> Iterator[tuple[slice, Any]]:
+        """Yield runs in which the first row of a class has the ratings of an unseen class."""
         from kesler.learner.unseen import rated_as_unseen, runs_of
 
         self.require_admissible([*labels, *rows.ratings.labels])
-        n_classes = self.classes.count_with(labels)
-        self.reserve(n_classes, rows.n_features, rows.n_sub_experts)
-        found = []
+        self.reserve(self.classes.count_with(labels), rows.n_features, rows.n_sub_experts)
+        unseen = self.parts[0].feature_map.unseen  # type: ignore[union-attr]
         for run, is_first in runs_of(self.classes, labels):
-            piece, some = rows[run], None if weights is None else weights[run]
+            piece = rows[run]
             if is_first and len(self.classes):
-                sub_expert_weights = self.weights[: rows.n_sub_experts, 0].astype(np.float64)
-                unseen = self.parts[0].feature_map.unseen  # type: ignore[union-attr]
+                weights = self.weights[: rows.n_sub_experts, 0].astype(np.float64)
                 if unseen is not None:  # ours depends on the ratios of weights alone
-                    sub_expert_weights *= self.scale
-                ratings = rated_as_unseen(
-                    piece.ratings,
-                    labels[run.start],
-                    self.classes,
-                    sub_expert_weights,
-                    unseen,
-                )
+                    weights *= self.scale
+                label = labels[run.start]
+                ratings = rated_as_unseen(piece.ratings, label, self.classes, weights, unseen)
                 piece = replace(piece, ratings=ratings)
-            found.append(
-                self._learn(piece, labels[run], some, answers, scores[run], probabilities[run])
-            )
-        predictions, codes = zip(*found, strict=True)
-        return np.concatenate(predictions), np.concatenate(codes)
-
-    def _learn_by_target(
-        self, rows: Any, labels: Sequence[Label], weights: Any, answers: Any, *results: Any
-    ) -> Learnt:
-        """Learn rows in runs of one target each, whose margins are written before the run."""
-        found, end = [], 0
-        for _, run in groupby(labels):
-            start, end = end, end + len([*run])
-            part = slice(start, end)
-            piece = rows if end - start == len(labels) else rows[part]
-            some = None if weights is None else weights[part]
-            own = [each[part] for each in results]
-            found.append(self._learn(piece, labels[part], some, answers, *own))
-        predictions, codes = zip(*found, strict=True)
-        return np.concatenate(predictions), np.concatenate(codes)
+            yield run, piece
 
     def _learn(
         self,

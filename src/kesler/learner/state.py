@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from kesler.costs import Costs
+from kesler.costs import Costs, fill_rank
 from kesler.hypotheses import (
     Ordered,
     Part,
@@ -155,6 +155,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
             self.kept_lists = None if self.keeps_table else KeptLists()
         # Whether the margins of a row follow from its target.
         self.prices_targets = self.answer == "rank" and self.costs is not None
+        self._costs_of_ranks = np.zeros((0, 0))  # of these, by the numbers of right and wrong
         self.lock = learner_lock(self)
         self.stays_dense = False  # whether weights are never stored in sparse rows
         self.sparse: SparseWeights | None = None
@@ -595,19 +596,24 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         self._bind()
 
     def _price(self, n_known: int) -> None:
-        """Write the margins of the classes from number `n_known` on; ranks have those of a row."""
+        """Write the margins of the classes from number `n_known` on, or the costs of ranks."""
         n_virtual, n_classes = self.classes.n_virtual, len(self.classes)
-        if self.margin_costs is None or n_known == n_classes or self.prices_targets:
+        if self.margin_costs is None or n_known == n_classes:
             return
-        among = self.stored["rule.margins"][n_virtual:n_classes, n_virtual:n_classes]
-        self.margin_costs.fill(among, self.classes.labels, n_known - n_virtual, self._unit_of_costs)
+        among, unit = self.stored["rule.margins"], self._unit_of_costs
+        if self.prices_targets:
+            among, unit = np.zeros((n_classes, n_classes)), 1.0
+            among[:n_known, :n_known] = self._costs_of_ranks[:n_known, :n_known]
+            self._costs_of_ranks = among
+        among = among[n_virtual:n_classes, n_virtual:n_classes]
+        self.margin_costs.fill(among, self.classes.labels, n_known - n_virtual, unit)
 
     def _price_target(self, y: int) -> None:
         """Write the margins between neighbours that rows of rank y demand."""
-        assert self.costs is not None
-        margins, n = self.stored["rule.margins"], len(self.classes)
-        self.costs.fill_rank(margins[:n, :n], self.classes.labels, self.classes.order, y)
-        margins[:n, :n] *= self.rule.margin
+        n = len(self.classes)
+        margins = self.stored["rule.margins"][:n, :n]
+        fill_rank(margins, self._costs_of_ranks[y], self.classes.order, y)
+        margins *= self.rule.margin
 
     def _ask_link(self, task: int) -> float:
         """Return the weight, or the scale, that the link gives to a sum of 0."""

@@ -8,6 +8,7 @@ from kesler.errors import KeslerError
 from kesler.links.exponential import Exponential
 from kesler.links.link import CustomLink, Linear, Link, link_function
 from kesler.links.p_norm import PNorm
+from kesler.parts.constraints import VS_REST
 from kesler.updates.passive_aggressive import PassiveAggressive
 from kesler.updates.rule import UpdateRule
 
@@ -75,9 +76,21 @@ steps along as many constraints, or the linear link
             f"{rule!r} divides losses by norms to which it adds 1 / 2C, and {link!r} knows the "
             'exact steps of rules that C limits: choose "pa1" or "simproj", or exact=False'
         )
+    if link.is_exact and not _projects(rule):
+        raise KeslerError(
+            f"{rule!r} does not project on constraints of pairs of classes, which is what exact "
+            f"steps of {link!r} do: choose exact=False, or a rule that projects, such as pa1 or "
+            "simproj"
+        )
     if rule.requires == "norms" and link.exponent is None:
         raise KeslerError(
             f"{rule!r} requires norms of views, but in which norm the link {link!r} measures them "
             "is unknown: declare it, link_function(exponent=..., factor=...), or choose a rule "
             "that requires losses only, such as perceptron, simperc or softmax"
         )
+
+
+def _projects(rule: UpdateRule) -> bool:
+    """Return whether the steps of a rule end where the margin of a pair of classes is attained."""
+    is_curved = rule.gradient is not None  # its loss, of which a margin is no end
+    return rule.requires == "norms" and not is_curved and rule.constraints not in VS_REST

@@ -69,13 +69,13 @@ class Exponential(Link):
         finds, in place of a bound on it. Steps are then longer, most of all where total is large.
         Where total is too small for the margin, a step is C, or 0 without C. After steps that are
         so long that the weights outside a row vanish beside their sum, of 53 bits, steps are no
-        longer exact.
+        longer exact. Rules that do not project, such as "perceptron" or "softmax", refuse it.
 
     Raises
     ------
     KeslerError
         If alpha is not a finite number above 1, total is not a finite number above 0, or balanced
-        or exact is not a bool.
+        or exact is not a bool; when a learner is made, if its rule does not take exact steps.
 
     Notes
     -----

@@ -141,9 +141,20 @@ class CustomLink(UserPart, Link):
 
     @property
     def is_odd(self) -> bool:
-        """Whether f(-v) = -f(v) at 0 and at numbers from 1 / 64 to 16."""
-        pairs = [(self._at(v), self._at(-v)) for v in (0.0, *(2.0**e for e in range(-6, 5)))]
-        return all(math.isclose(up, -down, rel_tol=1e-9) for up, down in pairs)
+        """Whether f(-v) = -f(v) at 0 and at numbers from 1 / 64 to 16, where these are numbers."""
+        tried = (0.0, *(2.0**e for e in range(-6, 5)))
+        return all(_are_opposite(self._beyond(v), self._beyond(-v)) for v in tried)
+
+    def _beyond(self, v: float) -> float:
+        """Return f(v), and infinity where Python raises an error for what float64 cannot hold."""
+        try:
+            return float(self._at(v))
+        except KeslerError as error:
+            if isinstance(error.__cause__, OverflowError):
+                return math.inf
+            raise
+        except OverflowError:  # an integer of Python
+            return math.inf
 
     def _at(self, v: float) -> Any:
         """Return f(v)."""
@@ -151,6 +162,13 @@ class CustomLink(UserPart, Link):
 
         q = (self.values,) if len(inspect.signature(self.function).parameters) == 2 else ()
         return result_of(self, v, *q)
+
+
+def _are_opposite(up: float, down: float) -> bool:
+    """Return whether two results are of opposite signs and equal size, as far as they are known."""
+    if math.isnan(up) or math.isnan(down) or (math.isinf(up) and math.isinf(down)):
+        return True
+    return math.isclose(up, -down, rel_tol=1e-9)
 
 
 def link_function(

@@ -17,7 +17,7 @@ from inspect import Parameter, getattr_static, signature
 from threading import Lock
 from typing import Any, TypeVar, cast
 
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, require_present
 from kesler.learner.locks import call_lock
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -179,9 +179,7 @@ def inherited(self: Any, name: str) -> Any:
         if name in added:
             bind = getattr(added[name], "__get__", None)
             return added[name] if bind is None else bind(self, inheriting)
-    reason = getattr(self.__class__, "_absent", {}).get(name)
-    if reason is not None:
-        raise AttributeError(f"{self.__class__.__name__} has no {name}, since {reason}")
+    require_present(self, name)
     return object.__getattribute__(self, name)  # raises an AttributeError
 
 

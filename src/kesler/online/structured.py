@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kesler.errors import KeslerError
+from kesler.errors import NO_ESTIMATES, KeslerError, require_unasked
 from kesler.online import contract
 from kesler.online.contract import exclusive
 from kesler.online.joint_features import Space, bordered, gram, space_for
@@ -173,6 +173,13 @@ class StructuredLearner:
     set_params = contract.set_params
     __repr__ = contract.representation
     __getattr__ = contract.inherited
+    _absent = NO_ESTIMATES | dict.fromkeys(
+        (
+            *("decision_function", "predict_top", "predict_top_one"),
+            *("predict_proba", "predict_proba_one", "predict_log_proba"),
+        ),
+        "the outputs of an instance are not listed: infer returns those of highest score",
+    )
     __getstate__ = contract.state
     __deepcopy__ = contract.copied
     _lock = property(contract.lock_of)
@@ -344,19 +351,40 @@ class StructuredLearner:
     # ---- predictions ------------------------------------------------------------------------
 
     @exclusive
-    def predict(self, X: Iterable[Any]) -> list[Any]:
-        """Return the output of highest score of each instance."""
-        return [self.predict_one(x) for x in X]
+    def predict(self, X: Iterable[Any], min_confidence: float | None = None) -> list[Any]:
+        """Return the output of highest score of each instance.
 
-    def predict_one(self, x: Any) -> Any:
-        """Return the output of highest score of one instance."""
+        Parameters
+        ----------
+        X : instances as in `fit`.
+        min_confidence : None
+            Outputs have no estimate of their uncertainty.
+
+        Raises
+        ------
+        KeslerError
+            If `min_confidence` is given.
+        """
+        return [self.predict_one(x, min_confidence) for x in X]
+
+    def predict_one(self, x: Any, min_confidence: float | None = None) -> Any:
+        """Return the output of highest score of one instance, as `predict` does."""
+        require_unasked(self, min_confidence=min_confidence)
         return self._outputs(self.infer, self.weights_, x)[0]
 
-    def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
-        """Return the share of instances whose output is predicted exactly."""
+    def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Any = None) -> float:
+        """Return the share of instances whose output is predicted exactly.
+
+        Parameters
+        ----------
+        X, y : instances and outputs as in `fit`.
+        sample_weight : array of shape (n_instances,) or None, default None
+            The weight of each instance in the mean.
+        """
         outputs, predicted = list(y), self.predict(X)
         _require_lengths(predicted, outputs)
-        return float(np.mean([_same(s, t) for s, t in zip(predicted, outputs, strict=True)]))
+        right = [_same(s, t) for s, t in zip(predicted, outputs, strict=True)]
+        return float(np.average(right, weights=sample_weight))
 
     @property
     def weights_(self) -> Any:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kesler.data.inputs import parts_of
 from kesler.data.labels import NEW, Label
-from kesler.errors import KeslerError
+from kesler.errors import UNESTIMATED, KeslerError
 from kesler.learner.uncertainty import (
     Assessment,
     SetRequest,
@@ -34,8 +34,7 @@ def estimating(model: Model) -> AnyLearner:
             f"this {name} does not estimate its uncertainty: create it with uncertainty=True and "
             "let it learn again"
             if "uncertainty" in model.get_params(deep=False)
-            else f"{name} does not estimate its uncertainty: use a classifier that does, such as "
-            "OnlineClassifier()"
+            else f"{name} {UNESTIMATED}"
         )
     return learner
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from kesler.batch.estimator import ClassScores
 from kesler.data.matrices import validate_data
 from kesler.dictionaries.dictionary import Columns, Dictionary
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, require_unasked
 from kesler.sharing.exports.export import export
 from kesler.sharing.exports.predictor import CompactPredictor
 
@@ -60,12 +60,24 @@ class FewFeatures(ClassScores, SelectorMixin, ClassifierMixin, BaseEstimator):
         """Return the logarithm of `predict_proba`."""
         return np.asarray(log_softmax(self._scores(X), axis=1))
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any, new: bool = False) -> Floats:
         """Return the probability of each class, softmax(h(x)), in the order of `classes_`.
 
         The formula is the same for both losses. With a margin, scores differ by more than with the
         logistic loss, so probabilities tend to be overconfident.
+
+        Parameters
+        ----------
+        X : rows as in `fit`.
+        new : False
+            The probability of a class to come is not estimated.
+
+        Raises
+        ------
+        KeslerError
+            If `new` is True.
         """
+        require_unasked(self, new=new)
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     _probabilities = predict_proba
