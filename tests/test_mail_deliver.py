@@ -17,7 +17,9 @@ import pytest
 import kesler.mail.deliver
 from kesler import OnlineClassifier
 from kesler.durable import Journal
-from kesler.mail.messages import row_of
+from kesler.mail.known import Known
+from kesler.mail.messages import read, row_of
+from kesler.mail.threads import Threads
 from serving import HOST, Server, free_port
 
 SCRIPT = kesler.mail.deliver.__file__
@@ -167,6 +169,21 @@ def test_the_client_imports_nothing_of_kesler_nor_anything_large():
     assert not loaded & {"kesler", "numpy", "email", "http", "urllib", "ssl", "encodings.idna"}
 
 
+def test_the_command_imports_no_more_of_kesler_than_the_client():
+    """Its time is that of the interpreter and of these modules."""
+    code = (
+        "import sys; sys.argv = ['kesler', 'mail', 'deliver', '--url', 'http://127.0.0.1:1']\n"
+        "before = {*sys.modules}\nfrom kesler.__main__ import run\nrun()\n"
+        "print(*({*sys.modules} - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=b"", capture_output=True)
+    folder, _, loaded = done.stdout.decode().partition("\n")
+    own = {name for name in loaded.split() if name.startswith("kesler")}
+    assert folder == "INBOX"
+    assert own == {"kesler", "kesler.__main__", "kesler.mail", "kesler.mail.deliver"}
+    assert not {*loaded.split()} & {"lazy_loader", "typing", "importlib.util", "email", "http"}
+
+
 # ---- real programs --------------------------------------------------------------------------
 
 
@@ -199,6 +216,31 @@ def test_the_command_asks_the_server(service):
         done = subprocess.run([*command, "--min-confidence", "0.5"], input=message,
                               capture_output=True, timeout=60)  # fmt: skip
         assert (done.returncode, done.stdout.decode()) == (0, f"{folder}\n"), done.stderr
+
+
+def test_the_server_knows_the_threads_that_the_sorter_of_mail_keeps(tmp_path):
+    """An answer without a word that was learnt is put where the message it answers is."""
+    pytest.importorskip("starlette", reason="kesler[service] is not installed")
+    asked = {
+        folder: b"Message-ID: <%d@a>\nFrom: ann@a.org\nSubject: %s\n\n%s\n" % (i, word, word)
+        for i, (folder, word) in enumerate([("bills", b"invoice"), ("friends", b"lunch")])
+    }
+    with Journal(tmp_path / "mail.db") as journal:
+        model = journal.open("mail", OnlineClassifier())
+        known = Known(model)
+        for i in range(60):
+            folder = ("bills", "friends")[i % 2]
+            found = read(asked[folder].replace(b"@a>", b"@a%d>" % i if i > 1 else b"@a>"))
+            model.learn_one(found.row(known.threads), folder, id=f"m{i}")
+            known.file(found.keys, folder)
+        expected = Threads({**known.threads.folders})
+        with Server(tmp_path / "mail.db") as server:
+            for i, folder in enumerate(asked):
+                reply = b"In-Reply-To: <%d@a>\nFrom: new%d@b.org\nSubject: x\n\nzzz\n" % (i, i)
+                options = ("--url", server.url, "--min-confidence", "0")
+                done = deliver(reply, *options)
+                guess = model.predict_one(row_of(reply, expected))
+                assert (done.stdout.decode().strip(), guess) == (folder, folder)
 
 
 def test_a_message_is_predicted_as_its_row(service):

@@ -16,6 +16,7 @@ from kesler.mail.folders import Listed
 from kesler.mail.identities import identity_of
 from kesler.mail.imap import Opened, RefusedError, ServerError
 from kesler.mail.known import ChangedError, Known, Status
+from kesler.mail.messages import read
 from kesler.mail.settings import MailSettings
 from kesler.mail.sorter import Sorter
 from kesler.mail.watching import watch
@@ -148,6 +149,23 @@ def test_an_answer_that_was_seen_is_learnt_after_an_undo(sorter, server):
     assert {*looked(sorter, server)} == {
         ("learnt", "<0@x>", "Team"), ("learnt", "<501@x>", "Team"),
     }  # fmt: skip
+
+
+def test_an_undo_takes_back_where_the_thread_was(sorter, server, journal):
+    """Also after a correction, which replaces what was remembered of the message."""
+    asks = message(500, "Bills").replace(b"ann@example.org", b"bob@example.org")
+    server.put("Bills", asks)
+    answer = asks.replace(b"<500@x>", b"<501@x>\nIn-Reply-To: <500@x>")
+    keys = read(answer.replace(b"note 500", b"other")).keys
+    looked(sorter, server)
+    assert {*sorter.known.threads.found(keys).values()} == {"Bills"}
+    server.file("<500@x>", "Bills", "Team")
+    looked(sorter, server)
+    assert {*sorter.known.threads.found(keys).values()} == {"Team"}
+    sorter.undo("<500@x>")
+    for each in (sorter, sorter_of(journal)):
+        assert each.known.threads.found(keys) == {}
+        assert each.known.records["<500@x>"].filed == 0
 
 
 def test_a_message_that_is_gone_before_its_move_was_not_filed(sorter, server):

@@ -1,12 +1,13 @@
 """What is known of a mailbox, and kept beside the history of its model."""
 
+import random
 from email import message_from_string
 
 import pytest
 
 from kesler import OnlineClassifier
 from kesler.durable import Journal
-from kesler.mail.known import Known, Status
+from kesler.mail.known import MOST_FILED, Known, Status
 from kesler.mail.state import Folder
 from kesler.mail.threads import MOST_KEYS, Threads, keys_of
 
@@ -58,3 +59,46 @@ def test_what_is_kept_of_threads_holds_no_word_of_a_message(model, tmp_path):
     Known(model).file(keys(1, "plantedword"), "Bills")
     stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"thread/" in stored and b"plantedword" not in stored and b"1@b" not in stored
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_taken_back_of_threads_was_never_there(model, seed, monkeypatch):
+    """Against threads that learn what is left anew: filed, filed again elsewhere, taken back."""
+    monkeypatch.setattr("kesler.mail.known.MOST_FILED", 100)
+    rng, known = random.Random(seed), Known(model)
+    left: dict[int, tuple[int, str]] = {}  # the number of each message, and its folder, in order
+    filed = dict.fromkeys(range(8), 0)
+    for _ in range(60):
+        number = rng.randrange(8)
+        if filed[number] and rng.random() < 0.4:
+            known.take_back(filed[number])
+            filed[number] = 0
+            del left[number]
+        else:
+            folder = rng.choice(["Bills", "Team", "Work"])
+            filed[number] = known.file(keys(number, f"s{number % 3}"), folder, filed[number])
+            left.pop(number, None)
+            left[number] = (number, folder)
+        expected = Threads()
+        for each, folder in left.values():
+            expected.learn(keys(each, f"s{each % 3}"), folder)
+        assert known.threads.folders == expected.folders
+        if rng.random() < 0.2:
+            known = Known(model)
+            assert known.threads.folders == expected.folders
+
+
+def test_few_messages_of_each_thread_are_kept(model):
+    known = Known(model)
+    numbers = [known.file(keys(n, "lunch"), f"folder {n}") for n in range(MOST_FILED + 2)]
+    for number in reversed(numbers[-MOST_FILED:]):
+        assert known.threads.found(keys(99, "lunch"))["thread"] == f"folder {number - 1}"
+        known.take_back(number)
+    assert known.threads.found(keys(99, "lunch")) == {}
+    assert not [each for each in model.kept("thread/").values() if len(each) > 2 * MOST_FILED]
+
+
+def test_what_was_kept_of_threads_before_there_were_several_is_read(model):
+    known = Known(model)
+    known.file(keys(1, "lunch"), "Team")
+    assert {len(value) for value in model.kept("thread/").values()} == {2}  # as it was then

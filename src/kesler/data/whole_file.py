@@ -14,7 +14,9 @@ from kesler.errors import KeslerError
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks: temporary files of killed processes remain there
+except ImportError:
+    # Windows has no such locks: temporary files of killed processes remain there, and a second
+    # server of a database is not noticed.
     fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".part"
@@ -98,10 +100,7 @@ def _locked(place: Path) -> tuple[int, str]:
     while True:
         name = f"{place}.{secrets.token_hex(4)}{SUFFIX}"
         descriptor = os.open(name, flags, 0o666)
-        if fcntl is None:
-            return descriptor, name
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if os.path.exists(name):
+        if fcntl is None or (take_lock(descriptor, waits=True) and os.path.exists(name)):
             return descriptor, name
         os.close(descriptor)  # another process took it for one that was left
 
@@ -114,10 +113,30 @@ def _remove_left(place: Path) -> None:
         with suppress(OSError):
             descriptor = os.open(left, os.O_WRONLY | os.O_NOFOLLOW)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(left)
+                if take_lock(descriptor):
+                    os.unlink(left)
             finally:
                 os.close(descriptor)
+
+
+def take_lock(descriptor: int, *, waits: bool = False) -> bool:
+    """Lock an open file until this process closes it or ends; return whether it is locked.
+
+    Parameters
+    ----------
+    descriptor : of the file.
+    waits : whether to wait for another process that has locked it.
+
+    Notes
+    -----
+    A system without such locks answers as if nobody else had the file.
+    """
+    if fcntl is not None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+        except BlockingIOError:
+            return False
+    return True
 
 
 def _escaped(name: str) -> str:

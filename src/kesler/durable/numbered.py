@@ -7,6 +7,7 @@ when a row is taken back, and are translated, as arrays, to those of the learner
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,9 @@ from kesler.durable.storage import Learnt
 MOST_ENTRIES = (
     1 << 23
 )  # of the rows that are kept: 32 MB of numbers, and 32 MB of values if they vary
+
+MOST_NAMES = 1 << 18
+"""Names that are numbered, of a vocabulary of up to half as many: about 40 MB."""
 
 Values = npt.NDArray[np.float32] | np.float32
 
@@ -47,6 +51,10 @@ class Numbering:
         self.names: list[str] = []
         self._rows: dict[int, Numbered] = {}
         self._n_entries = 0
+
+    def has_too_many(self, vocabulary: Any) -> bool:
+        """Return whether most names are no longer in a vocabulary that forgets some."""
+        return len(self.codes) > max(MOST_NAMES, 2 * len(vocabulary))
 
     def rows(self, block: Sequence[Learnt]) -> list[Numbered]:
         """Return rows by numbers; those that are not kept are read, and kept."""
@@ -78,9 +86,13 @@ class Numbering:
     def _numbers_of(self, names: list[str]) -> npt.NDArray[np.int32]:
         codes = self.codes
         found = np.fromiter(map(codes.__getitem__, names), np.int32, len(names))
-        if len(codes) > len(self.names):
-            self.names = [*codes]
+        self.follow()
         return found
+
+    def follow(self) -> None:
+        """List the names that have been numbered since the last call."""
+        new = [*islice(reversed(self.codes), len(self.codes) - len(self.names))]
+        self.names += reversed(new)
 
 
 class Translation:
@@ -120,8 +132,7 @@ class Translation:
         added = self._vocabulary.since(self._n_known)
         codes = self._numbering.codes
         numbers = [codes.setdefault(name, len(codes)) for name in added]
-        if len(codes) > len(self._numbering.names):
-            self._numbering.names = [*codes]
+        self._numbering.follow()
         self._reserve()
         self._table[numbers] = np.arange(self._n_known, self._n_known + len(added))
         self._n_known += len(added)

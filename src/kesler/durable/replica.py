@@ -169,7 +169,7 @@ class Replica:
         self.is_dirty = self.is_dirty or self.applied != self._settled
 
     def forget_names(self) -> None:
-        """Discard the names of features that only removed rows may have."""
+        """Discard the numbers of names, and with them names that only removed rows may have."""
         self._numbering, self._translation = Numbering(), None
 
     def _is_of_names(self, change: Stored) -> bool:
@@ -299,9 +299,12 @@ class Replica:
         return max(LEAST_SPACING, size_of(self.learner) // COPIED)
 
     def _learn_block(self, learner: Any, block: list[Learnt], answers: list[Any]) -> None:
-        numbered = block[0].form == MAPPING and is_by_name(learner)
-        rows = self._numbering.rows(block) if numbered else []
-        if len(rows) > 1:
+        # A single row is not numbered: this would take as long as reading it again, and memory.
+        numbered = len(block) > 1 and block[0].form == MAPPING and is_by_name(learner)
+        if numbered and self._numbering.has_too_many(learner.vocabulary_):
+            self.forget_names()
+        if numbered:
+            rows = self._numbering.rows(block)
             if self._translation is None:
                 self._translation = Translation(self._numbering, learner.vocabulary_)
             learn_numbered(learner, self._translation, rows, answers)

@@ -1,11 +1,15 @@
-"""The identity of a message: its Message-ID, or else a digest of its headers."""
+"""Message-IDs, and the identity of a message: its Message-ID, or else a digest of its headers."""
 
 from __future__ import annotations
 
 import re
 from hashlib import sha256
 
-MESSAGE_ID = re.compile(rb"^message-id:[ \t]*(?:\r?\n[ \t]+)?([!-~]{3,200})[ \t]*\r?$", re.I | re.M)
+OWN = re.compile(rb"^message-id:[ \t]*(?:\r?\n[ \t]+)?([!-~]{3,200})[ \t]*\r?$", re.I | re.M)
+"""The header of the Message-ID, which some programs write without angle brackets."""
+
+LISTED = re.compile(r"<[^<>\s]{1,250}>")
+"""A Message-ID among others, which angle brackets tell from the words between them."""
 
 
 def identity_of(header: bytes) -> str | None:
@@ -16,8 +20,19 @@ def identity_of(header: bytes) -> str | None:
     >>> identity_of(b"Subject: Lunch\r\nMessage-ID: <1@example.org>\r\n")
     '<1@example.org>'
     """
-    found = MESSAGE_ID.search(header)
+    found = OWN.search(header)
     return None if found is None else found[1].decode("ascii")
+
+
+def ids_in(text: str) -> list[str]:
+    """Return the Message-IDs in a header such as In-Reply-To or References.
+
+    Examples
+    --------
+    >>> ids_in("message of ann <1@example.org><2@example.org>")
+    ['<1@example.org>', '<2@example.org>']
+    """
+    return LISTED.findall(text)
 
 
 def digest_of(header: bytes, size: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +20,7 @@ from kesler.mail.state import (
     renamed,
     settle,
 )
-from kesler.mail.threads import Keys, Threads
+from kesler.mail.threads import Keys, Threads, asked_for, filed_under
 
 if TYPE_CHECKING:
     from kesler.durable import Model
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 PLACE, MESSAGE, STATUS, THREAD = "place/", "message/", "status/", "thread/"
 VERSION = "version"
 """The name of the number of changes, by which other processes notice them."""
+
+
+MOST_FILED = 5
+"""Messages of each thread, people and sender whose folders are kept, for those taken back."""
 
 
 class ChangedError(KeslerError):
@@ -44,6 +48,13 @@ class Status(NamedTuple):
     next: int = 0
     n_messages: int = 0
     modseq: int = 0
+
+
+class Filed(NamedTuple):
+    """A message that was put into a folder: the number of the call, and the folder."""
+
+    number: int
+    folder: str
 
 
 class Known:
@@ -85,9 +96,9 @@ class Known:
 
     def _read_threads(self) -> None:
         kept = self.model.kept(THREAD).items()
-        found = [(*value, name.removeprefix(THREAD)) for name, value in kept]
-        self.threads = Threads({key: folder for _, folder, key in sorted(found)})
-        self._n_filed = max((number for number, _, _ in found), default=0)
+        last = sorted((*_filed(value)[0], name.removeprefix(THREAD)) for name, value in kept)
+        self.threads = Threads({key: folder for _, folder, key in last})
+        self._n_filed = last[-1][0] if last else 0
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -162,7 +173,10 @@ class Known:
                 self._keep_record(identity, record)
             for former, name in names.items():
                 rename_class(self.model, former, name)
-                self._keep_threads(self.threads.rename(former, name))
+            if names:
+                self._change_filed(
+                    lambda each: each._replace(folder=names.get(each.folder, each.folder))
+                )
         self.mailbox, self.statuses = dict(after), dict(statuses)
         self.records |= records
         return names
@@ -190,21 +204,54 @@ class Known:
                 self._keep_record(identity, record)
         self.records |= records
 
-    def file(self, keys: Keys, folder: str) -> None:
-        """Remember in which folder a message was put; within a transaction, as a part of that."""
+    def file(self, keys: Keys, folder: str, former: int = 0) -> int:
+        """Remember in which folder a message was put; within a transaction, as a part of that.
+
+        Parameters
+        ----------
+        keys : what connects the message with others.
+        folder : where it was put.
+        former : the number of an earlier call for the same message, which this one replaces.
+
+        Returns
+        -------
+        The number of this call, by which it can be taken back.
+        """
         with self.together():
-            self._keep_threads(self.threads.learn(keys, folder))
+            self._n_filed += 1
+            new = Filed(self._n_filed, folder)
+            known = [key for key in filed_under(keys) if key in self.threads.folders]
+            before = {key: _filed(self._kept_of(key)) for key in known}
+            for key, now in self.threads.learn(keys, folder).items():
+                others = [each for each in before.get(key, ()) if each.number != former]
+                self._keep_filed(key, [] if now is None else [new, *others])
+        return self._n_filed
+
+    def take_back(self, number: int) -> None:
+        """Forget that a message was put into a folder, by the number that `file` has returned."""
+        self._change_filed(lambda each: None if each.number == number else each)
 
     def forget(self, folder: str) -> None:
         """Forget the threads of a folder."""
-        with self.together():
-            self._keep_threads(self.threads.rename(folder, None))
+        self._change_filed(lambda each: None if each.folder == folder else each)
 
-    def _keep_threads(self, changes: Mapping[str, str | None]) -> None:
-        """Keep the folders of threads, with numbers that say which are the oldest."""
-        self._n_filed += 1
-        for key, folder in changes.items():
-            self.model.keep(THREAD + key, None if folder is None else [self._n_filed, folder])
+    def _change_filed(self, change: Callable[[Filed], Filed | None]) -> None:
+        """Change or remove what is remembered of messages that were put into folders."""
+        with self.together():
+            for name, value in self.model.kept(THREAD).items():
+                before = _filed(value)
+                after = [each for each in map(change, before) if each is not None]
+                if after != before:
+                    self._keep_filed(name.removeprefix(THREAD), after)
+            self._read_threads()
+
+    def _kept_of(self, key: str) -> Any:
+        return self.model.kept(THREAD + key)[THREAD + key]
+
+    def _keep_filed(self, key: str, filed: Iterable[Filed]) -> None:
+        """Keep the last messages of a thread, the latest first."""
+        flat = [value for each in [*filed][:MOST_FILED] for value in each]
+        self.model.keep(THREAD + key, flat or None)
 
     def _keep_record(self, identity: str, record: Record) -> None:
         self.model.keep(MESSAGE + identity, [*astuple(record)])
@@ -220,6 +267,11 @@ class Known:
                 self.model.keep(STATUS + name, value and [*value])
 
 
+def _filed(flat: list[Any]) -> list[Filed]:
+    """Return the messages that `_keep_filed` has kept, the latest first."""
+    return [*map(Filed, flat[::2], flat[1::2])]
+
+
 def _differences(before: Mailbox, after: Mailbox) -> Iterator[tuple[str, Any]]:
     """Yield the places that have changed, and the identity of the message there now."""
     for name in {*before, *after}:
@@ -231,6 +283,13 @@ def _differences(before: Mailbox, after: Mailbox) -> Iterator[tuple[str, Any]]:
         for number in {*known, *found}:
             if known.get(number) != found.get(number):
                 yield f"{name}/{number}", found.get(number)
+
+
+def threads_of(model: Model, keys: Keys) -> Threads:
+    """Return the threads that a model keeps, of one message: asked for by its keys, and not all."""
+    kept = [model.kept(THREAD + key).get(THREAD + key) for key in asked_for(keys)]
+    pairs = zip(asked_for(keys), kept, strict=True)
+    return Threads({key: value[1] for key, value in pairs if value is not None})
 
 
 def rename_class(model: Model, old: str, new: str) -> None:

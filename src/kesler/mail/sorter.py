@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from kesler.durable import Journal, Model
 
 BLOCK = 200  # messages that are learnt in one transaction
+MEMORY = "48 MB"
+"""The memory of a model: some 30,000 words where there are 40 folders. On the mail of three users
+of Enron, no more mistakes are made than without a limit, in 2,000 to 4,500 messages each."""
 BY = "kesler mail"
 TRIES = 5
 """Looks that are begun anew, as other processes have changed something, before the next pause."""
@@ -191,7 +194,7 @@ class Sorter:
     def _taught(self, identity: str, folder: str, message: Read) -> tuple[str, Record]:
         """Learn that a message is of a folder; return its record."""
         record, row = self.known.records[identity], message.row(self.known.threads)
-        self.known.file(message.keys, folder)
+        record = replace(record, filed=self.known.file(message.keys, folder, record.filed))
         if record.guess is None:
             record = self._predicted(record, row)
         if record.sureness is not None and record.is_right is None:
@@ -307,9 +310,11 @@ class Sorter:
         with self.known.together():
             if record.event is not None and self.model.undo(record.event, by=BY).changed:
                 done.append(Done("taken back", identity, record.answer))
+            if record.filed:
+                self.known.take_back(record.filed)
             waiting = "learn" if record.due == "learn" else None  # an answer that was seen since
             due = "back" if record.is_ours else waiting
-            left = replace(record, event=None, answer=None, due=due)
+            left = replace(record, event=None, answer=None, due=due, filed=0)
             self.known.update({identity: left})
         return done
 
@@ -329,7 +334,8 @@ def model_of(journal: Journal, name: str) -> Model:
     """Return the model of an account, which is made if there is none."""
     from kesler.online.classifier import OnlineClassifier
 
-    return journal.open(name, None if name in journal.models() else OnlineClassifier())
+    is_there = name in journal.models()
+    return journal.open(name, None if is_there else OnlineClassifier(memory_limit=MEMORY))
 
 
 def keyword_of(folder: str) -> str:

@@ -46,6 +46,8 @@ class Record:
     answer : the class that was learnt.
     sureness : how sure the prediction was, see :class:`~kesler.mail.filing.Filing`.
     number : its place in the order of predictions, from 1.
+    filed : the number under which its thread, its people and its sender are remembered, from 1; 0
+        if they are not.
     """
 
     folder: str | None = None
@@ -58,6 +60,7 @@ class Record:
     answer: str | None = None
     sureness: float | None = None
     number: int = 0
+    filed: int = 0
 
     @property
     def is_right(self) -> bool | None:
@@ -184,5 +187,5 @@ def without(record: Record, gone: Iterable[str]) -> Record:
     if record.folder in lost:
         record = replace(record, folder=None, is_ours=False, due=None)
     if record.answer in lost:
-        record = replace(record, answer=None, event=None)
+        record = replace(record, answer=None, event=None, filed=0)
     return replace(record, guess=None, confidence=None) if record.guess in lost else record

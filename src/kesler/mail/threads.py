@@ -8,6 +8,7 @@ from email.utils import getaddresses
 from hashlib import blake2b
 from typing import NamedTuple
 
+from kesler.mail.identities import ids_in
 from kesler.readers.mail.message import decoded_words
 
 __all__ = ["Keys", "Threads", "keys_of"]
@@ -24,7 +25,6 @@ REPLY = re.compile(
     re.IGNORECASE,
 )
 """What mail programs put before the subject of a reply, or of what is forwarded."""
-MESSAGE_ID = re.compile(r"<[^<>\s]{1,250}>")
 
 
 class Keys(NamedTuple):
@@ -61,9 +61,9 @@ def keys_of(message: Message) -> Keys:
     >>> keys.subject, keys.sender
     ('lunch', 'ann@a.org')
     """
-    own = MESSAGE_ID.search(header(message, "message-id"))
+    own = ids_in(header(message, "message-id"))
     answered = header(message, "in-reply-to") + " " + header(message, "references", last=True)
-    first, *others = MESSAGE_ID.findall(answered) or [""]
+    first, *others = ids_in(answered) or [""]
     nearest = dict.fromkeys([first, *reversed(others[-MOST_REFERENCES:])])
     return Keys(
         own[0] if own else "",
@@ -158,12 +158,7 @@ class Threads:
         The names are "thread", "people" (the last message among the same people) and "sender" (the
         last one of its sender, or list). What is not known is left out.
         """
-        asked = {
-            "thread": _threads_of(keys),
-            "people": _people_of(keys),
-            "sender": _sender_of(keys),
-        }
-        known = {name: map(self.folders.get, each) for name, each in asked.items()}
+        known = {name: map(self.folders.get, of(keys)) for name, of in KINDS.items()}
         first = {name: next(filter(None, folders), "") for name, folders in known.items()}
         return {name: folder for name, folder in first.items() if folder}
 
@@ -174,9 +169,8 @@ class Threads:
         -------
         The keys that have changed with their folders, None for those that are no longer remembered.
         """
-        own = keys._replace(answered=(keys.own,) if keys.own else ())
         found = dict[str, str | None]()
-        for key in (key for of in KINDS.values() for key in of(own)):
+        for key in filed_under(keys):
             self.folders.pop(key, None)
             self.folders[key] = found[key] = folder
         while len(self.folders) > self._most:
@@ -184,15 +178,15 @@ class Threads:
             del self.folders[oldest]
         return found
 
-    def rename(self, old: str, new: str | None) -> dict[str, str | None]:
-        """Give a folder another name, or forget it if there is none; return what has changed."""
-        found = {key: new for key, folder in self.folders.items() if folder == old}
-        for key in found:
-            if new is None:
-                del self.folders[key]
-            else:
-                self.folders[key] = new
-        return found
+
+def asked_for(keys: Keys) -> list[str]:
+    """Return the keys by which threads find a message."""
+    return [key for of in KINDS.values() for key in of(keys)]
+
+
+def filed_under(keys: Keys) -> list[str]:
+    """Return the keys under which the folder of a message is remembered."""
+    return asked_for(keys._replace(answered=(keys.own,) if keys.own else ()))
 
 
 def _threads_of(keys: Keys) -> list[str]:

@@ -278,9 +278,12 @@ async def predict(call: Call) -> Response:
 
 
 def _answer_of_message(served: Served, message: bytes) -> dict[str, Any]:
-    from kesler.mail.messages import row_of
+    from kesler.mail.known import threads_of
+    from kesler.mail.messages import read
 
-    return served.answer(row_of(message), Wanted.of(PredictRequest()))
+    found = read(message)
+    row = found.row(threads_of(served.model, found.keys))
+    return served.answer(row, Wanted.of(PredictRequest()))
 
 
 def _row_of(body: PredictRequest) -> Any:

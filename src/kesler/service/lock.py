@@ -6,13 +6,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from kesler.data.whole_file import copy_permissions
+from kesler.data.whole_file import copy_permissions, take_lock
 from kesler.errors import KeslerError
-
-try:
-    import fcntl
-except ImportError:  # Windows has no such locks: a second server is not noticed there
-    fcntl = None  # type: ignore[assignment]
 
 SUFFIX = "-server"
 
@@ -73,16 +68,12 @@ class ServerLock:
             os.close(descriptor)  # the process that held it has removed the file meanwhile
 
     def _take(self, descriptor: int) -> None:
-        if fcntl is None:
-            return
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not take_lock(descriptor):
             number = os.read(descriptor, 20).decode()
             raise KeslerError(
                 f"{self._path}: {f'process {number}' if number else 'another process'} serves "
                 "this database already: use that server, or stop it first"
-            ) from None
+            )
 
     def _is_there(self, descriptor: int) -> bool:
         """Return whether the file has not been removed."""
