@@ -135,6 +135,7 @@ def test_messages_are_moved_to_their_answers_from_wherever_they_are(desk, answer
     assert desk.look() == [] and desk.where(one) == answer and desk.waiting() == {}
     assert desk.sorter.known.records[one].is_right is (answer == "Bills")
     desk.undo(one)
+    assert desk.waiting() == {one: ("", None)}  # not the words of the message
     assert desk.look() == [("taken back", one, "INBOX")]
     assert desk.look() == [] and desk.where(one) == "INBOX"
     assert desk.waiting() == {one: ("note 500\nann@example.org", None)}
