@@ -111,3 +111,20 @@ def test_a_journal_of_the_version_before_is_upgraded(path):
         journal.open("mail").keep("a", 1)
         assert journal.open("mail").kept() == {"a": 1}
     assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone() == (VERSION,)
+
+
+def test_what_others_have_done_since_an_event(tmp_path):
+    path = tmp_path / "desk.db"
+    with Journal(path) as journal, Journal(path) as second:
+        assert journal.path == str(path)
+        mail, other = (each.open("mail", OnlineClassifier()) for each in (journal, second))
+        assert mail.since(0) == []
+        first = mail.learn_one("win cash", "spam", id="a", by="ann")
+        other.learn_one("team lunch", "work", id="b")
+        other.undo("a", event="c", by="bob")
+        everything = mail.history(None)[::-1]
+        assert mail.since(0) == everything and [e.id for e in everything] == ["a", "b", "c"]
+        for number in range(first.number - 1, everything[-1].number + 1):
+            for by in ("ann", "bob", "carl", None):
+                expected = [e for e in everything if e.number > number and (not by or e.by != by)]
+                assert mail.since(number, but_by=by) == expected

@@ -96,10 +96,12 @@ def test_settings_are_read_as_they_were_written(tmp_path):
         "error": [0.01, 0.5],
         "every": [1, 3600],
         "deleted": ["keep", "forget"],
+        "page": ["nothing", "folders", "subjects"],
         "password": ["keyring", "environment:X", 'command:pass "a" | head', "oauth2:token"],
     }
     for _ in range(50):
-        values = {name: rng.choice(choices.get(name, odd)) for name in SETTINGS}
+        names = [name for name in SETTINGS if name != "maildir"]
+        values = {name: rng.choice(choices.get(name, odd)) for name in names}
         path = tmp_path / "mail.toml"
         path.write_text(MailSettings(values).text, "utf-8")
         assert dict(read_settings(str(path)).values) == values

@@ -8,7 +8,7 @@ import pytest
 from kesler import OnlineClassifier
 from kesler.durable import Journal
 from kesler.mail.known import MOST_FILED, Known, Status
-from kesler.mail.state import Folder
+from kesler.mail.state import Folder, Record
 from kesler.mail.threads import MOST_KEYS, Threads, keys_of
 
 
@@ -71,12 +71,13 @@ def test_what_is_taken_back_of_threads_was_never_there(model, seed, monkeypatch)
     for _ in range(60):
         number = rng.randrange(8)
         if filed[number] and rng.random() < 0.4:
-            known.take_back(filed[number])
+            known.take_back(f"message {number}")
             filed[number] = 0
             del left[number]
         else:
             folder = rng.choice(["Bills", "Team", "Work"])
             filed[number] = known.file(keys(number, f"s{number % 3}"), folder, filed[number])
+            known.update({f"message {number}": Record(filed=filed[number])})
             left.pop(number, None)
             left[number] = (number, folder)
         expected = Threads()
@@ -90,10 +91,11 @@ def test_what_is_taken_back_of_threads_was_never_there(model, seed, monkeypatch)
 
 def test_few_messages_of_each_thread_are_kept(model):
     known = Known(model)
-    numbers = [known.file(keys(n, "lunch"), f"folder {n}") for n in range(MOST_FILED + 2)]
-    for number in reversed(numbers[-MOST_FILED:]):
-        assert known.threads.found(keys(99, "lunch"))["thread"] == f"folder {number - 1}"
-        known.take_back(number)
+    for n in range(MOST_FILED + 2):
+        known.update({f"{n}": Record(filed=known.file(keys(n, "lunch"), f"folder {n}"))})
+    for n in reversed(range(2, MOST_FILED + 2)):
+        assert known.threads.found(keys(99, "lunch"))["thread"] == f"folder {n}"
+        known.take_back(f"{n}")
     assert known.threads.found(keys(99, "lunch")) == {}
     assert not [each for each in model.kept("thread/").values() if len(each) > 2 * MOST_FILED]
 

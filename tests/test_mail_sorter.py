@@ -18,20 +18,22 @@ from mailserver import PASSWORD, Dovecot, Person, message, needs_dovecot
 
 pytest.importorskip("imapclient", reason="needs the extra mail")
 
-from kesler.mail.imap import LoginError, Server, ServerError
+from kesler.cli.mail import connected
+from kesler.mail.imap import LoginError, Server
 from kesler.mail.messages import row_of
-from kesler.mail.passwords import secret_of
+from kesler.mail.server import ServerError
 from kesler.mail.settings import MailSettings, read_settings
 from kesler.mail.sorter import Sorter
 from kesler.mail.threads import Threads, keys_of
-
-pytestmark = needs_dovecot
 
 WORDS = {
     "Bills": ["invoice", "payment", "due", "account", "euro"],
     "Team": ["lunch", "meeting", "agenda", "minutes", "room"],
     "Work": ["report", "draft", "review", "deadline", "figures"],
 }
+
+
+pytestmark = needs_dovecot
 
 
 @pytest.fixture(scope="module")
@@ -45,16 +47,31 @@ def password(monkeypatch):
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
 
 
+@pytest.fixture(params=["imap", "maildir"])
+def kind(request):
+    """How the sorter sees the mailbox; the person uses the server in any case."""
+    return request.param
+
+
+only_imap = pytest.mark.parametrize("kind", ["imap"], indirect=True)
+
+
 @pytest.fixture
-def mailbox(dovecot, tmp_path, request):
+def mailbox(dovecot, tmp_path, request, kind):
     """A person with three folders, and a sorter that has looked at them."""
     user = f"u{abs(hash(request.node.name)) % 10**9}"
-    settings = dovecot.settings(tmp_path / "mail.toml", user, **getattr(request, "param", {}))
+    given = getattr(request, "param", {})
+    settings = read_settings(str(dovecot.settings(tmp_path / "mail.toml", user, **given)))
     with Person(dovecot, user) as person:
         person.create(*WORDS)
+        if kind == "maildir":
+            for name in ("Trash", "Ablage"):
+                person.numbers(name)  # which makes their directories
+            own = {"maildir": str(dovecot.root / "mail" / user), "never": ["Trash", "Ablage"]}
+            settings = MailSettings(given | own)
         with Journal(tmp_path / "mail.db") as journal:
-            sorter = Sorter(journal, read_settings(str(settings)))
-            with Server(sorter.settings, secret_of(sorter.settings)) as server:
+            sorter = Sorter(journal, settings)
+            with connected(settings) as server:
                 yield Mailbox(dovecot, user, person, sorter, server, journal)
 
 
@@ -110,6 +127,7 @@ def test_each_move_is_learnt_and_mistakes_are_those_of_progressive_validation(ma
     assert mailbox.answers() == [(f"<{i}@example.org>", f) for i, f in enumerate(folders)]
 
 
+@only_imap
 @pytest.mark.data
 @pytest.mark.skipif("KESLER_DATA" not in os.environ, reason="needs the mail of KESLER_DATA")
 @pytest.mark.parametrize("user", ["sanders-r", "williams-w3"])
@@ -224,6 +242,7 @@ def test_what_was_moved_is_moved_back(mailbox):
     assert not mailbox.journal.check()
 
 
+@only_imap
 @pytest.mark.parametrize("mailbox", [{"action": "keyword", "error": 0.1}], indirect=True)
 def test_sure_messages_get_a_keyword(mailbox):
     mailbox.teach(60)
@@ -306,6 +325,7 @@ def test_messages_without_an_identity_of_their_own(mailbox):
     assert all(identity.startswith("sha256:") for _, identity, _ in found)
 
 
+@only_imap
 def test_new_numbers_of_all_messages_change_nothing(mailbox):
     mailbox.teach(12)
     answers = mailbox.answers()
@@ -332,6 +352,7 @@ def test_what_is_done_without_a_sorter_is_found_later(mailbox, tmp_path):
     assert [*again.look(mailbox.server)] == []
 
 
+@only_imap
 def test_certificates_and_passwords_are_checked(mailbox, dovecot):
     settings = mailbox.sorter.settings
     for values, wrong in (

@@ -17,7 +17,7 @@ from mailserver import PASSWORD, Dovecot, Person, message, needs_dovecot
 
 pytest.importorskip("imapclient", reason="needs the extra mail")
 
-from kesler.mail.imap import Server
+from kesler.cli.mail import connected
 from kesler.mail.settings import read_settings
 from kesler.mail.sorter import Sorter
 
@@ -83,16 +83,28 @@ class Office:
 
 
 def settled(settings: Path) -> tuple[Sorter, Journal]:
-    journal = Journal(settings.parent / f"{read_settings(str(settings)).user}.db")
-    sorter = Sorter(journal, read_settings(str(settings)))
+    read = read_settings(str(settings))
+    journal = Journal(read.path("database"))
+    sorter = Sorter(journal, read)
     for _ in range(3):
-        with Server(sorter.settings, PASSWORD) as server:
+        with connected(read) as server:
             list(sorter.look(server))
     return sorter, journal
 
 
+def settings_of(dovecot: Dovecot, path: Path, kind: str) -> Path:
+    """Write the settings of a sorter that asks the server, or reads its Maildir."""
+    if kind == "imap":
+        return dovecot.settings(path, "ann", error=0.2)
+    directory = dovecot.root / "mail" / "ann"
+    never = '["Trash", "Ablage"]'
+    path.write_text(f'maildir = "{directory}"\nerror = 0.2\nevery = 1\nnever = {never}\n')
+    return path
+
+
+@pytest.mark.parametrize("kind", ["imap", "maildir"])
 @pytest.mark.parametrize("n_kills", [int(os.environ.get("KESLER_KILLS", "8"))])
-def test_kills_change_nothing(tmp_path, monkeypatch, n_kills):
+def test_kills_change_nothing(tmp_path, monkeypatch, n_kills, kind):
     """What a person did is learnt once, and no message is lost, doubled or changed.
 
     While the sorter moves messages, the person leaves those in the inbox: Dovecot doubles a message
@@ -101,7 +113,7 @@ def test_kills_change_nothing(tmp_path, monkeypatch, n_kills):
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
     rng = random.Random(5)
     with TemporaryDirectory(prefix="dc") as folder, Dovecot(Path(folder)) as dovecot:
-        settings = dovecot.settings(tmp_path / "mail.toml", "ann", error=0.2)
+        settings = settings_of(dovecot, tmp_path / "mail.toml", kind)
         office, watching = Office(dovecot, "ann", 1), Watching(settings)
         with Person(dovecot, "ann") as person:
             person.create(*WORDS)

@@ -10,9 +10,9 @@ import pytest
 from kesler import KeslerError
 from kesler.datasets import load
 from kesler.durable import Journal
+from kesler.durable.items import Item, Items
 from kesler.service import Client, ModelRegistry
 from kesler.service.answers import Wanted
-from kesler.service.items import Item, Items
 from kesler.service.rows_in import Taught as Row
 from serving import Server, Taught, killed, lost_and_doubled, teach
 
@@ -127,5 +127,5 @@ def test_items_answered_before_a_kill_do_not_wait(tmp_path):
     items.add("mail", [Item("m1", "win cash"), Item("m2", "team lunch")])
     items.close()
     desk = ModelRegistry(tmp_path / "desk.db")
-    assert desk.find("mail").items.ids("mail") == ["m2"]
+    assert [*desk.find("mail").items.said("mail")] == ["m2"]
     desk.close()

@@ -72,7 +72,13 @@ def parser() -> ArgumentParser:
     command("learn", "learn from a stream and write the model", _learn, LEARN, LEARN_EXAMPLES)
     command("predict", "print the predicted class of each row", _predict, PREDICT, PREDICT_EXAMPLES)
     command("explain", "print why rows have their class", _explain, EXPLAIN, EXPLAIN_EXAMPLES)
-    command("mail", "learn a mailbox of IMAP, and file what is new", _mail, MAIL, MAIL_EXAMPLES)
+    command(
+        "mail",
+        "learn a mailbox, and file what is new in it",
+        _mail,
+        MAIL,
+        MAIL_EXAMPLES,
+    )
     command("serve", "serve the models of a journal, and a page", _serve, SERVE, SERVE_EXAMPLES)
     command("share", "select features shared by all classes", _share, SHARE, SHARE_EXAMPLES)
     command("show", "print the contents of a model file", _show, SHOW, SHOW_EXAMPLES)

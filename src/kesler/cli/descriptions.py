@@ -205,15 +205,16 @@ examples:
 
 
 MAIL = """\
-Learn a mailbox of IMAP from where its messages are, and predict or file what is new in
-the inbox. Each folder is a class, but for those that are never touched. A message that a
-person moves into another class is learnt; moves of Kesler are not. Nothing is moved
-unless the settings or --action say so. Bodies of messages are not stored, but the words
+Learn a mailbox of IMAP, or a Maildir, from where its messages are, and predict or file
+what is new in the inbox. Each folder is a class, but for those that are never touched. A
+message that a person moves into another class is learnt; moves of Kesler are not. Nothing
+is moved unless the settings or --action say so. Bodies of messages are not stored, but the words
 of those that are learnt."""
 
 MAIL_EXAMPLES = f"""\
 examples:
   kesler mail setup mail.toml --server imap.example.org --user ann
+  kesler mail setup mail.toml --maildir ~/Maildir
   kesler mail learn mail.toml
   kesler mail watch mail.toml
   kesler mail watch mail.toml --action move --error 0.01

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kesler.errors import KeslerError
 
 if TYPE_CHECKING:
-    from kesler.mail.imap import Server
+    from kesler.mail.server import Server
     from kesler.mail.settings import MailSettings
     from kesler.mail.sorter import Done, Sorter
 
@@ -47,12 +47,16 @@ def _unlearnt(options: Namespace) -> KeslerError:
 
 
 def connected(settings: MailSettings) -> Server:
-    """Return a connection to the server of the settings."""
-    from kesler.mail.imap import Server, required
+    """Return a connection to the server of the settings, or their Maildir."""
+    if settings.maildir:
+        from kesler.mail.maildir import Maildir
+
+        return Maildir(settings.path("maildir"))
+    from kesler.mail import imap
     from kesler.mail.passwords import secret_of
 
-    required()
-    return Server(settings, secret_of(settings))
+    imap.required()
+    return imap.Server(settings, secret_of(settings))
 
 
 def line_of(done: Done) -> str:

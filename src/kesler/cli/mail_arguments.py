@@ -101,6 +101,13 @@ def _watch(command: ArgumentParser) -> None:
 def _status(command: ArgumentParser) -> None:
     _settings(command)
     _number(command, 20, "suggestions")
+    command.add_argument(
+        "--max-age",
+        type=positive,
+        metavar="SECONDS",
+        help="end with the code 2 if the last look of watch is older, for checks of health; looks "
+        "are noted once a minute",
+    )
 
 
 def _number(command: ArgumentParser, default: int, what: str) -> None:

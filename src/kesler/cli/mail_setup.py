@@ -11,7 +11,7 @@ from kesler.mail.folders import Listed, is_inbox
 from kesler.mail.settings import SETTINGS, MailSettings, read_settings
 
 if TYPE_CHECKING:
-    from kesler.mail.imap import Server
+    from kesler.mail.server import Server
 
 
 def run(options: Namespace) -> None:
@@ -37,7 +37,7 @@ def run(options: Namespace) -> None:
 
 
 def _print_folders(server: Server, folders: list[Listed], never: list[str]) -> None:
-    from kesler.mail.imap import RefusedError
+    from kesler.mail.server import RefusedError
 
     width = max([len(each.name) for each in folders], default=0)
     for each in folders:

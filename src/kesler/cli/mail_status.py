@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
 from datetime import UTC, datetime
 
 from kesler.cli.mail import sorter_of
+from kesler.errors import KeslerError
 
 
 def run(options: Namespace) -> None:
@@ -14,6 +16,8 @@ def run(options: Namespace) -> None:
     from kesler.mail.watching import HEALTH
 
     with sorter_of(options) as sorter:
+        if options.max_age is not None:
+            _require_recent(sorter.model.kept(HEALTH).get(HEALTH), options.max_age)
         known = sorter.known
         n_messages = sum(len(each.messages) for each in known.mailbox.values())
         suggested = waiting(known.records)
@@ -27,3 +31,11 @@ def run(options: Namespace) -> None:
             print(f"last look: {datetime.fromtimestamp(noted['time'], UTC):%Y-%m-%d %H:%M} UTC")
         for identity, each in suggested[: options.n]:
             print(f"{identity}\t{each.guess}\t{each.confidence:.2f}")
+
+
+def _require_recent(noted: dict[str, float] | None, seconds: int) -> None:
+    """Raise KeslerError if the last look at the mailbox is older."""
+    age = float("inf") if noted is None else time.time() - noted["time"]
+    if age > seconds:
+        last = "there has been no look" if noted is None else f"the last look was {age:.0f} s ago"
+        raise KeslerError(f"{last} at the mailbox: see the log of kesler mail watch")

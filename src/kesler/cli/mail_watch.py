@@ -45,7 +45,7 @@ def _begun(settings: MailSettings) -> str:
         "keyword": "sure suggestions become keywords",
         "move": "messages are moved where the suggestion is sure",
     }
-    return f"watching {settings.server} as {settings.user}: {does[settings.action]}"
+    return f"watching {settings.place}: {does[settings.action]}"
 
 
 def _handler() -> logging.Handler:

@@ -69,6 +69,11 @@ class Journal:
         self._models: dict[str, Model] = {}
         self._storage.purge_if_possible()
 
+    @property
+    def path(self) -> str:
+        """The path of the database."""
+        return str(self._storage.path)
+
     def __repr__(self) -> str:
         return f"Journal({str(self._storage.path)!r})"
 

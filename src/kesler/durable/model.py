@@ -551,6 +551,38 @@ class Model:
             naming = naming_of(self._storage, self._key)
             return [self._event_of(each, naming) for each in stored]
 
+    def since(self, number: int, *, but_by: str | None = None) -> list[Event]:
+        """Return the events after one, the first of them first: what others have done meanwhile.
+
+        Parameters
+        ----------
+        number : int
+            The number of an event, 0 for all.
+        but_by : str or None, default None
+            Whose events are left out, as passed to the calls; None leaves out none.
+
+        Returns
+        -------
+        List of :class:`~kesler.durable.Event`, as they are now.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from kesler import OnlineClassifier
+        >>> from kesler.durable import Journal
+        >>> journal = Journal(tempfile.mkdtemp() + "/desk.db")
+        >>> mail = journal.open("mail", OnlineClassifier())
+        >>> first = mail.learn_one("win cash", "spam", by="ann")
+        >>> second = mail.relabel(first.id, "offers", by="bob")
+        >>> [event.kind for event in mail.since(0, but_by="ann")], mail.since(second.number)
+        (['relabel'], [])
+        >>> journal.close()
+        """
+        with self._reading():
+            stored = self._storage.since(self._key, number, but_by)
+            naming = naming_of(self._storage, self._key)
+            return [self._event_of(each, naming) for each in stored]
+
     def find(self, id: str) -> Event | None:
         """Return the event of an id; None if there is none."""
         with self._reading():

@@ -474,6 +474,14 @@ class Storage:
             Stored(*each) for each in self._all(query, key, end, -1 if limit is None else limit)
         ]
 
+    def since(self, key: int, after: int, but_by: str | None) -> list[Stored]:
+        """Return the events after one, the first of them first, without those of an author."""
+        query = (
+            f"SELECT {_COLUMNS} FROM events WHERE model = ? AND number > ? "
+            "AND (? IS NULL OR author IS NOT ?) ORDER BY number"
+        )
+        return [Stored(*each) for each in self._all(query, key, after, but_by, but_by)]
+
     def of_subject(self, key: int, subject: str) -> list[int]:
         """Return the numbers of the rows about a subject, those taken back included."""
         query = "SELECT number FROM events WHERE model = ? AND subject = ? ORDER BY number"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from kesler.mail.folders import is_inbox
 from kesler.mail.state import Record
 
 ACTIONS = ("nothing", "keyword", "move")
@@ -32,3 +33,24 @@ def decided(record: Record, action: str, is_sure: bool, folders: Iterable[str]) 
     if action == "keyword":
         return replace(record, due="keyword")
     return replace(record, folder=record.guess, is_ours=True, due="move")
+
+
+def answered(record: Record, action: str, place: str | None, folders: Iterable[str]) -> Record:
+    """Return the record of a message that a person has answered elsewhere, with what is due.
+
+    It is moved to the folder that is its answer, from wherever it is, or marked with it in the
+    inbox. It stays where it is if there is no such folder, or nothing is to be changed.
+
+    Parameters
+    ----------
+    record : with the answer.
+    action : one of `ACTIONS`.
+    place : the folder that holds the message, None if none does.
+    folders : the classes that exist.
+    """
+    record, folder = replace(record, due=None), record.answer
+    if folder is None or folder not in folders or folder == place or action == "nothing":
+        return record
+    if action == "move":
+        return replace(record, folder=folder, is_ours=True, due="move")
+    return replace(record, due="keyword") if place and is_inbox(place) else record

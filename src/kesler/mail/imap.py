@@ -10,25 +10,28 @@ import imaplib
 import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from kesler.errors import KeslerError
 from kesler.mail.folders import Listed
 from kesler.mail.identities import digest_of, identity_of
 from kesler.mail.known import Status
+from kesler.mail.server import (
+    LONGEST_NAME,
+    MOST_BYTES,
+    MOST_OF_HEADERS,
+    Opened,
+    RefusedError,
+    ServerError,
+)
 from kesler.mail.settings import MailSettings
 from kesler.progress import LOGGER
 
 SECONDS = 60.0
 """The time that the server has for an answer."""
 
-MOST_BYTES = 1 << 20
-"""The bytes of a message that are read, from its beginning."""
-
-MOST_OF_HEADERS = 1 << 16
 AT_ONCE, WHOLE_AT_ONCE = 500, 20  # messages of which headers, or all, are asked for at once
 LARGEST_LITERAL = MOST_BYTES + (1 << 16)
-LONGEST_NAME = 400
 
 NAMED = "BODY.PEEK[HEADER.FIELDS (MESSAGE-ID)]"
 HEADERS = f"BODY.PEEK[HEADER]<0.{MOST_OF_HEADERS}>"
@@ -47,23 +50,8 @@ WRONG = (
 """What the client raises when a server refuses, is silent, ends or answers with nonsense."""
 
 
-class ServerError(KeslerError):
-    """The connection to a server has failed: it has to be made again."""
-
-
-class RefusedError(ServerError):
-    """The server has refused a command, and the connection goes on."""
-
-
 class LoginError(ServerError):
     """The server has refused the user or the password."""
-
-
-class Opened(NamedTuple):
-    """A folder that is open: its UIDVALIDITY, and the numbers of messages not deleted."""
-
-    validity: int
-    numbers: list[int]
 
 
 class Server:

@@ -19,6 +19,7 @@ from kesler.mail.state import (
     rename_record,
     renamed,
     settle,
+    taken_back,
 )
 from kesler.mail.threads import Keys, Threads, asked_for, filed_under
 
@@ -215,7 +216,7 @@ class Known:
 
         Returns
         -------
-        The number of this call, by which it can be taken back.
+        The number of this call, by which `take_back` finds it in the record of the message.
         """
         with self.together():
             self._n_filed += 1
@@ -227,9 +228,13 @@ class Known:
                 self._keep_filed(key, [] if now is None else [new, *others])
         return self._n_filed
 
-    def take_back(self, number: int) -> None:
-        """Forget that a message was put into a folder, by the number that `file` has returned."""
-        self._change_filed(lambda each: None if each.number == number else each)
+    def take_back(self, identity: str) -> None:
+        """Take back the answer of a message, and forget that it was put into that folder."""
+        record = self.records[identity]
+        with self.together():
+            if record.filed:
+                self._change_filed(lambda each: None if each.number == record.filed else each)
+            self.update({identity: taken_back(record)})
 
     def forget(self, folder: str) -> None:
         """Forget the threads of a folder."""

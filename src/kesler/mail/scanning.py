@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kesler.mail.folders import is_inbox
-from kesler.mail.imap import RefusedError, Server
 from kesler.mail.known import Known, Status
+from kesler.mail.server import RefusedError, Server
 from kesler.mail.state import Folder, Mailbox
 from kesler.progress import LOGGER
 

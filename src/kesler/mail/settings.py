@@ -18,11 +18,18 @@ SECRET = "password"
 SECURITY = {"tls": 993, "starttls": 143, "plain": 143}
 """How a connection is protected, and the usual port."""
 
+PAGE = ("nothing", "folders", "subjects")
+"""What the page of `kesler serve` shows of messages with suggestions."""
+
 DELETED = ("keep", "forget")
 """What becomes of the class of a folder that is deleted."""
 
 PASSWORDS = ("keyring", "environment:", "command:", "oauth2:")
 """Where a password comes from, or by oauth2 a token."""
+
+
+OF_SERVERS = ("server", "user", "security", "port", "ca_file", "password")
+"""The settings that a Maildir has not."""
 
 
 class Setting(NamedTuple):
@@ -57,6 +64,12 @@ def _is_list(value: Any) -> bool:
 
 
 SETTINGS: dict[str, Setting] = {
+    "maildir": Setting(
+        "",
+        "directory of a Maildir, which is read and changed in place of a mailbox on a server",
+        lambda value: value == "" or _is_text(value),
+        "a path, or nothing",
+    ),
     "server": Setting(None, "name of the IMAP server", _is_text, "a name"),
     "user": Setting(None, "name of the user there", _is_text, "a name"),
     "account": Setting("mail", "name of the model in the database", _is_text, "a name"),
@@ -109,6 +122,14 @@ SETTINGS: dict[str, Setting] = {
     "every": Setting(
         60, "seconds between two looks at the folders", _is_count, "a number of seconds, 1 or more"
     ),
+    "page": Setting(
+        "nothing",
+        "what the page of kesler serve shows of messages that wait for an answer: nothing; the "
+        "folders that are suggested; or subjects, senders and words as well. The database keeps "
+        "that and their words until they are answered",
+        lambda value: value in PAGE,
+        "nothing, folders or subjects",
+    ),
     "deleted": Setting(
         "keep",
         "what becomes of the class of a folder that is deleted: keep it, or forget it for good",
@@ -130,7 +151,8 @@ class MailSettings:
     Raises
     ------
     KeslerError
-        If there is no such setting, a value is none of it, or the server or the user is missing.
+        If there is no such setting, a value is none of it, or the server or the user is missing,
+        or a setting is not one of a Maildir.
     """
 
     values: Mapping[str, Any]
@@ -143,14 +165,32 @@ class MailSettings:
             if not SETTINGS[name].check(value):
                 given = name if name == SECRET else f"{name} = {value!r:.80}"
                 raise KeslerError(f"{given}: give {SETTINGS[name].values}")
+        if self.maildir:
+            self._require_of_maildir()
+            return
         for name, setting in SETTINGS.items():
             if setting.default is None and name not in self.values:
                 raise KeslerError(f"the setting {name} is missing: give the {setting.help}")
+
+    def _require_of_maildir(self) -> None:
+        for name in OF_SERVERS:
+            if name in self.values:
+                raise KeslerError(f"{name} is of a server, and maildir names a directory: give one")
+        if self.action == "keyword":
+            raise KeslerError(
+                "action = 'keyword': a Maildir has no keywords that all programs know: give "
+                "nothing or move"
+            )
 
     def __getattr__(self, name: str) -> Any:
         if name not in SETTINGS:
             raise AttributeError(name)
         return self.values.get(name, SETTINGS[name].default)
+
+    @property
+    def place(self) -> str:
+        """Where the mailbox is, in words."""
+        return self.maildir or f"{self.server} as {self.user}"
 
     @property
     def port_used(self) -> int:
@@ -165,7 +205,10 @@ class MailSettings:
     def text(self) -> str:
         """The settings as a file of TOML, each below what it means."""
         lines = ["# Settings of kesler mail. The password is not here: see the setting password."]
+        left_out = OF_SERVERS if self.maildir else ("maildir",)
         for name, setting in SETTINGS.items():
+            if name in left_out:
+                continue
             lines += ["", f"# {setting.help}", f"{name} = {_toml(getattr(self, name))}"]
         return "\n".join(lines) + "\n"
 

@@ -9,14 +9,15 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kesler.errors import KeslerError
-from kesler.mail.decisions import decided
+from kesler.mail.decisions import answered, decided
 from kesler.mail.filing import Filing
 from kesler.mail.folders import is_inbox
-from kesler.mail.imap import RefusedError, Server, ServerError
 from kesler.mail.known import ChangedError, Known
 from kesler.mail.messages import Read, read
+from kesler.mail.page import Page, hear, is_used, new_id
 from kesler.mail.rows import Spool
 from kesler.mail.scanning import gone_classes, scan
+from kesler.mail.server import RefusedError, Server, ServerError
 from kesler.mail.settings import MailSettings
 from kesler.mail.state import Record, renamed, without
 from kesler.progress import LOGGER
@@ -53,6 +54,7 @@ class Sorter:
 
     def __init__(self, journal: Journal, settings: MailSettings) -> None:
         self.model = model_of(journal, settings.account)
+        self._path = journal.path
         self.settings = settings
         self._read()
 
@@ -110,8 +112,11 @@ class Sorter:
         after, statuses = scan(server, self.known, self.settings.never)
         self._forget(server, gone_classes(self.known, after, renamed(self.known.mailbox, after)))
         self.known.observe(after, statuses, predict=predict)
+        hear(self.known, BY)
         yield from self._learn(server)
+        yield from self._answered(server)
         yield from self._predict(server)
+        self._show(server)
         yield from self._act(server, only)
 
     def _forget(self, server: Server, gone: list[str]) -> None:
@@ -203,11 +208,48 @@ class Sorter:
         if event is not None and not event.taken_back:
             self.model.relabel(event.id, folder, by=BY)
             return identity, replace(record, due=None, answer=folder)
-        n = record.n_events + 1
-        while self.model.find(id := identity if n == 1 else f"{identity} {n}"):
-            n += 1
-        self.model.learn_one(row, folder, id=id, by=BY)
+        id, n = new_id(self.model, identity, record.n_events)
+        if self.model.find(id):  # it has been answered on the page meanwhile
+            self.model.relabel(id, folder, by=BY)
+        else:
+            self.model.learn_one(row, folder, id=id, by=BY)
         return identity, replace(record, due=None, answer=folder, event=id, n_events=n)
+
+    # ---- the page of the service --------------------------------------------------------------
+
+    def _answered(self, server: Server) -> Iterator[Done]:
+        """Do what follows from answers that were given on the page, which has learnt them."""
+        for identity in self.known.due("answer"):
+            record, place = self.known.records[identity], self._place(identity)
+            folder = str(record.answer)
+            if folder not in self.known.classes:
+                LOGGER.warning("a message stays where it is: there is no folder of its answer")
+            messages = [*self._messages(server, [identity], place)] if place else []
+            with self.known.together():
+                for _, _, message in messages:
+                    filed = self.known.file(read(message).keys, folder, record.filed)
+                    record = replace(record, filed=filed)
+                left = answered(record, self.settings.action, place, self.known.classes)
+                self.known.update({identity: left})
+            yield Done("learnt", identity, folder)
+
+    def _place(self, identity: str) -> str | None:
+        """Return the folder that holds a message, the inbox before others."""
+        folders = sorted(self.known.mailbox, key=is_inbox, reverse=True)
+        return next((name for name in folders if self.known.where(identity, name)), None)
+
+    def _show(self, server: Server) -> None:
+        """Bring up to date what waits on the page."""
+        if not is_used(self.model, self.settings.page):
+            return
+        with Page(self.known, self._path, self.settings.page) as page:
+            page.tidy()
+            wanted = [(self._place(each), each) for each in page.missing()]
+            for place in {place for place, _ in wanted if place is not None}:
+                asked = [identity for name, identity in wanted if name == place]
+                found = self._messages(server, asked, place)
+                page.add((identity, message) for identity, _, message in found)
+            page.done()
 
     # ---- predictions ------------------------------------------------------------------------
 
@@ -253,7 +295,7 @@ class Sorter:
             if record.due not in (self.settings.action, "back"):
                 self._call_off(identity, record)
                 continue
-            source = record.folder if record.due == "back" else inbox
+            source = record.folder if record.due == "back" else self._place(identity)
             number = self.known.where(identity, source or "")
             if record.due == "back" and number is None and self.known.where(identity, inbox):
                 self._call_off(identity, record)  # it is where it was to be moved back
@@ -276,9 +318,10 @@ class Sorter:
     ) -> Iterator[Done]:
         """Do what is due with a message; that it was moved is known when it is seen there."""
         if record.due == "keyword":
-            if server.mark(source, number, identity, keyword_of(str(record.guess))):
+            folder = record.answer or str(record.guess)
+            if server.mark(source, number, identity, keyword_of(folder)):
                 self.known.update({identity: replace(record, due=None)})
-                yield Done("marked", identity, record.guess, record.confidence)
+                yield Done("marked", identity, folder, record.confidence)
             return
         target = inbox if record.due == "back" else str(record.folder)
         if server.move(source, number, identity, target):
@@ -310,12 +353,7 @@ class Sorter:
         with self.known.together():
             if record.event is not None and self.model.undo(record.event, by=BY).changed:
                 done.append(Done("taken back", identity, record.answer))
-            if record.filed:
-                self.known.take_back(record.filed)
-            waiting = "learn" if record.due == "learn" else None  # an answer that was seen since
-            due = "back" if record.is_ours else waiting
-            left = replace(record, event=None, answer=None, due=due, filed=0)
-            self.known.update({identity: left})
+            self.known.take_back(identity)
         return done
 
 

@@ -37,9 +37,9 @@ class Record:
     ----------
     folder : the class in which it was seen last, or into which it is to be moved; None if none.
     is_ours : whether it is there because it was filed, so that this is no answer.
-    due : what is still to be done with it: "learn" that it is of the class `folder`, "predict" its
-        class, "move" it to `folder`, mark it with a "keyword" or move it "back" to the inbox; None
-        if nothing.
+    due : what is still to be done with it: "learn" that it is of the class `folder`,
+        "predict" its class, read what was given as its "answer" elsewhere, "move" it to
+        `folder`, mark it with a "keyword" or move it "back" to the inbox; None if nothing.
     event : the id of the event of the journal from which it was learnt, None if it was not.
     n_events : the number of events so far, those taken back included.
     guess, confidence : the prediction before its answer was known, None if there was none.
@@ -110,6 +110,16 @@ def settle(record: Record, held: Collection[str], in_inbox: bool) -> Record:
         return record
     # A person has put it back. It is not filed again, and where it is put next is an answer.
     return replace(record, folder=None, is_ours=False, due=None)
+
+
+def taken_back(record: Record) -> Record:
+    """Return the record of a message whose answer is taken back.
+
+    If it was moved, it is due to be moved back; an answer that was seen since is still due.
+    """
+    waiting = "learn" if record.due == "learn" else None
+    due = "back" if record.is_ours else waiting
+    return replace(record, event=None, answer=None, due=due, filed=0)
 
 
 def places(mailbox: Mailbox, among: Collection[str] | None = None) -> dict[str, set[str]]:

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from kesler.mail.state import Record
 
+MOST_SHOWN = 1000
+"""Messages of each kind that wait on the page of the service."""
+
 
 class Row(NamedTuple):
     """The messages of a class: how many were learnt and predicted before, and how many wrongly."""
@@ -47,6 +50,22 @@ def filed(records: Mapping[str, Record]) -> list[tuple[str, Record]]:
     """Return the messages that were moved and that are where they were moved."""
     found = records.items()
     return [(identity, each) for identity, each in found if each.is_ours and each.due is None]
+
+
+def open_to_answers(records: Mapping[str, Record]) -> dict[str, str | None]:
+    """Return the messages that the page of the service shows, with where they were moved.
+
+    These are the last `MOST_SHOWN` that wait in the inbox, and as many that were moved, or are to
+    be moved now.
+    """
+    found = records.items()
+    moved = [(i, each) for i, each in found if each.is_ours and each.answer is None]
+    last = [sorted(each, key=_number)[-MOST_SHOWN:] for each in (waiting(records), moved)]
+    return {identity: each.folder for found in last for identity, each in found}
+
+
+def _number(found: tuple[str, Record]) -> int:
+    return found[1].number
 
 
 def sure(records: Iterable[Record], threshold: float) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 from kesler.durable import JournalError
 from kesler.mail.folders import is_inbox
-from kesler.mail.imap import Server, ServerError
+from kesler.mail.server import Server, ServerError
 from kesler.mail.sorter import Done, Sorter
 from kesler.progress import LOGGER
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kesler.service.items import Item
+from kesler.durable.items import Item
 from kesler.service.refusals import CONFLICT, Refusal
 from kesler.service.rows_in import Taught, Upload, refusal_at
 from kesler.service.served import Served, plain_row

@@ -19,6 +19,7 @@ from kesler.service.limits import body_of
 from kesler.service.names import frequent, labels_of, names_of, shown_name
 from kesler.service.refusals import FORBIDDEN, NOT_VALID, Refusal, refusal_of
 from kesler.service.rows_in import Taught
+from kesler.service.served import Served
 from kesler.service.uploads import File
 
 FOLDER = Path(__file__).parent / "template"
@@ -96,7 +97,7 @@ async def acted(call: Call) -> str:
 
 
 async def _answer(call: Call, form: Mapping[str, str]) -> str:
-    served, label = call.served, _known(call, form.get("answer"))
+    served, label = call.served, _usable(call, form.get("answer"))
     item = served.items.get(served.name, rows_in.named(form.get("id"), "id"))
     if item is None:
         raise Refusal(NOT_VALID, "the item does not wait any more: somebody has answered it")
@@ -139,7 +140,7 @@ def _sentence(said: Iterable[str]) -> str:
 
 async def _relabel(call: Call, form: Mapping[str, str]) -> str:
     served, id = call.served, rows_in.named(form.get("id"), "id")
-    label = _known(call, form.get("answer"))
+    label = _usable(call, form.get("answer"))
     await done(served.change(lambda: served.relabel(id, label, call.who.name)))
     return f"Corrected to {shown_name(label)}."
 
@@ -163,6 +164,18 @@ def _known(call: Call, text: Any) -> Any:
     named = names_of(tuple(labels_of(call.served.estimator))).labels
     name = text.strip() if isinstance(text, str) else ""
     return named[name] if name in named else rows_in.label(text, "the class")
+
+
+def _usable(call: Call, text: Any) -> Any:
+    """Return the class of an answer; refuse one that the program cannot use that adds the items."""
+    label, answers = _known(call, text), call.served.answers
+    if answers is not None and label not in answers:
+        raise Refusal(
+            NOT_VALID,
+            f"{shown_name(label)} cannot be chosen here: choose one of the classes that the page "
+            "lists, or make it first where the items come from",
+        )
+    return label
 
 
 async def _forget(call: Call, form: Mapping[str, str]) -> str:
@@ -268,17 +281,20 @@ def _inbox(call: Call, query: Mapping[str, str]) -> Shown:
         "order": order,
         "items": items,
         "count": views.count_line("Items", n_found, start, len(items), q),
-        **_listed(served.estimator),
+        **_listed(served),
+        "is_closed": served.answers is not None,
         "last": views.last_answer(served, call.who.name),
         "older": link(start + views.PAGE) if start + views.PAGE < n_found else "",
         "newer": link(max(0, start - views.PAGE)) if start else "",
     }
 
 
-def _listed(estimator: Any) -> dict[str, Any]:
+def _listed(served: Served) -> dict[str, Any]:
     """Return the classes that a page lists as suggestions, and how many others there are."""
-    listed = frequent(estimator)
-    n_others = len(labels_of(estimator)) - len(listed)
+    if (answers := served.answers) is not None:
+        return {"classes": [shown_name(each) for each in answers], "n_others": 0}
+    listed = frequent(served.estimator)
+    n_others = len(labels_of(served.estimator)) - len(listed)
     return {"classes": [shown_name(each) for each in listed], "n_others": n_others}
 
 
@@ -290,7 +306,7 @@ def _classes(call: Call, query: Mapping[str, str]) -> Shown:
     from kesler.service import figures
 
     found = figures.classes_of(call.served, query.get("q", "").strip(), _number(query.get("start")))
-    return "classes", found | _listed(call.served.estimator)
+    return "classes", found | _listed(call.served)
 
 
 def _history(call: Call, query: Mapping[str, str]) -> Shown:
@@ -299,7 +315,7 @@ def _history(call: Call, query: Mapping[str, str]) -> Shown:
     rest = f"/models/{served.name}/history?before={events[-1].number}" if events else ""
     return "history", {
         "events": [views.event_of(served, each) for each in events],
-        **_listed(served.estimator),
+        **_listed(served),
         "older": rest if len(events) == limit else "",
     }
 

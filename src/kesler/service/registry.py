@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from threading import Lock
 from typing import Any
 
+from kesler.durable.items import Items
 from kesler.errors import KeslerError
 from kesler.service.bodies import DEFAULT, KINDS
-from kesler.service.items import Items
 from kesler.service.lock import ServerLock
 from kesler.service.refusals import CONFLICT, NOT_FOUND, NOT_VALID, Refusal
 from kesler.service.rows_in import model_name

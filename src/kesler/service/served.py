@@ -10,9 +10,9 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import uuid4
 
+from kesler.durable.items import ANSWERS, Item, Items
 from kesler.errors import KeslerError
 from kesler.service.answers import Wanted, answer_of
-from kesler.service.items import Item, Items
 from kesler.service.names import frequent
 from kesler.service.refusals import CONFLICT, NOT_FOUND, UNAVAILABLE, Refusal, refusal_of
 from kesler.service.rows_in import Taught
@@ -75,6 +75,12 @@ class Served:
         return self.model.estimator
 
     # ---- questions ----------------------------------------------------------------------------
+
+    @property
+    def answers(self) -> list[str] | None:
+        """The only answers that the program can use that adds items; None for any."""
+        found: list[str] | None = self.model.kept(ANSWERS).get(ANSWERS)
+        return found
 
     def answer(self, row: Any, wanted: Wanted) -> dict[str, Any]:
         """Return what the model says of a row."""
@@ -140,11 +146,16 @@ class Served:
         """Take an event back; a row that was learnt waits for an answer again. Runs in `change`."""
         event = self.event(id)
         if event.kind == "learn" and not event.taken_back:
-            self.items.add(self.name, [Item(id, plain_row(event.row), event.subject)])
+            self.items.add(self.name, [self._waiting(event)])
         receipt = self.model.undo(id, by=by)
         if event.kind == "undo" and not event.taken_back:
             self.items.remove(self.name, [str(event.target)])
         return _receipt(receipt) | {"kind": event.kind}
+
+    def _waiting(self, event: Event) -> Item:
+        """Return a row that waits again; the program that added it says what it is called."""
+        title = None if self.answers is None else ""
+        return Item(event.id, plain_row(event.row), event.subject, title=title)
 
     def undo_several(self, ids: Sequence[str], by: str) -> list[dict[str, Any] | Refusal]:
         """Take events back; return what became of each. Runs in `change`.
@@ -157,8 +168,7 @@ class Served:
 
     def _undone_together(self, rows: Mapping[str, Event], by: str) -> dict[str, dict[str, Any]]:
         """Take back rows that are learnt; return what became of each, nothing if one is refused."""
-        waiting = [Item(id, plain_row(each.row), each.subject) for id, each in rows.items()]
-        self.items.add(self.name, waiting)
+        self.items.add(self.name, map(self._waiting, rows.values()))
         try:
             receipts = self.model.undo_many(rows, by=by)
         except KeslerError:
@@ -211,7 +221,7 @@ class Served:
 
     def reconcile(self) -> None:
         """Remove items that have an answer, as after an end between an answer and its removal."""
-        done = [id for id in self.items.ids(self.name) if self.answered(id)]
+        done = [id for id in self.items.said(self.name) if self.answered(id)]
         if done:
             self.items.remove(self.name, done)
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kesler.data.labels import NEW
+from kesler.durable.items import Item
 from kesler.errors import KeslerError
 from kesler.service.answers import jsonable, ranked
-from kesler.service.items import Item
 from kesler.service.marking import Piece, marked
 from kesler.service.names import shown_name
 from kesler.service.rows_in import SURROGATE, UNSHOWN
@@ -47,6 +47,7 @@ class Shown(NamedTuple):
     id: str
     pieces: list[Piece]
     subject: str | None
+    note: str | None = None
     label: str | None = None
     confidence: str = ""
     may_be_new: bool = False
@@ -194,8 +195,8 @@ def _doubt(estimator: Any, row: Any) -> float:
 
 def shown(estimator: Any, item: Item) -> Shown:
     """Return an item with what the model says of it."""
-    text = clipped(row_text(item.row))
-    plain = Shown(item.id, [Piece(text, 0)], item.subject)
+    text = clipped(row_text(item.row) if item.title is None else item.title or item.id)
+    plain = Shown(item.id, [Piece(text, 0)], item.subject, item.note)
     if not estimator.n_known_:
         return plain
     try:
@@ -220,13 +221,15 @@ def _decode(estimator: Any, item: Item, text: str) -> Shown:
         for i, (name, p) in enumerate(pairs[:MOST_CHOICES])
         if i < LEAST_CHOICES or p >= LEAST_SHARE or name in inside
     ]
-    reasons = marked(text, why.contributions)
+    shown_parts = () if item.title == "" else why.contributions  # else they would tell of the row
+    reasons = marked(text, shown_parts)
     if not isinstance(item.row, str):
-        reasons = _named_reasons(text, why.contributions)
+        reasons = _named_reasons(text, shown_parts)
     return Shown(
         item.id,
         reasons.pieces,
         item.subject,
+        item.note,
         label,
         percent(confidence),
         any(each is NEW for each in covered),

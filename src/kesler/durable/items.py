@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
 
 from kesler.durable.failures import sentence_of
-from kesler.service.refusals import refusal_of
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS service_items (
@@ -25,16 +24,26 @@ CREATE TABLE IF NOT EXISTS service_items (
     UNIQUE (model, id)
 );
 """
-_COLUMNS = "id, data, subject, arrived"
+_LATER = ("title", "note")  # columns that databases of former versions lack
+_COLUMNS = "id, data, subject, arrived, title, note"
+
+ANSWERS = "answers"
+"""The name under which a program that adds items to a model keeps the answers that it can use."""
 
 
 class Item(NamedTuple):
-    """A row that waits for an answer."""
+    """A row that waits for an answer.
+
+    With a title, that is shown in place of the row; with an empty one, the id alone. A note says
+    what has been done with it so far.
+    """
 
     id: str
     row: Any
     subject: str | None = None
     arrived: float = 0.0
+    title: str | None = None
+    note: str | None = None
 
 
 class Items:
@@ -55,7 +64,14 @@ class Items:
         self._database.create_function("folded", 1, str.casefold, deterministic=True)
         with self._writing():
             self._database.execute(_TABLES)
+            self._add_columns()
             self._database.execute("PRAGMA secure_delete = ON")
+
+    def _add_columns(self) -> None:
+        known = {row[1] for row in self._database.execute("PRAGMA table_info(service_items)")}
+        for name in _LATER:
+            if name not in known:
+                self._database.execute(f"ALTER TABLE service_items ADD COLUMN {name} TEXT")
 
     def close(self) -> None:
         """Close the connection."""
@@ -67,16 +83,21 @@ class Items:
     def add(self, model: str, items: Iterable[Item]) -> list[bool]:
         """Add items; return which were new. Those with the id of another item are left out."""
         now = time.time()
-        rows = [
-            (model, i.id, json.dumps(i.row, ensure_ascii=False), i.subject, i.arrived or now)
-            for i in items
-        ]
+        rows = [(model, *_stored(each._replace(arrived=each.arrived or now))) for each in items]
         with self._writing() as database:
             insert = (
-                "INSERT OR IGNORE INTO service_items (model, id, data, subject, arrived) "
-                "VALUES (?, ?, ?, ?, ?)"
+                f"INSERT OR IGNORE INTO service_items (model, {_COLUMNS}) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)"
             )
             return [database.execute(insert, row).rowcount > 0 for row in rows]
+
+    def describe(self, model: str, said: Mapping[str, tuple[str | None, str | None]]) -> None:
+        """Replace the titles and the notes of the items of these ids."""
+        with self._writing() as database:
+            database.executemany(
+                "UPDATE service_items SET title = ?, note = ? WHERE model = ? AND id = ?",
+                [(*each, model, id) for id, each in said.items()],
+            )
 
     def remove(self, model: str, ids: Iterable[str]) -> None:
         """Remove the items of these ids, if there are any; nothing is written if there are none."""
@@ -90,10 +111,10 @@ class Items:
 
     def discard(self, model: str, ids: Sequence[str] | None = None, text: str = "") -> int:
         """Remove the items of these ids, or all that contain a text; return how many."""
-        where, given = "AND instr(folded(data), ?)", [_written(text)]
+        where: str = _CONTAINS
+        rows: list[tuple[str, ...]] = [_containing(model, text)]
         if ids is not None:
-            where, given = "AND id = ?", [*ids]
-        rows = [(model, each) for each in given]
+            where, rows = "AND id = ?", [(model, each) for each in ids]
         with self._writing() as database:
             before = database.total_changes
             database.executemany(f"DELETE FROM service_items WHERE model = ? {where}", rows)
@@ -128,41 +149,40 @@ class Items:
     def count(self, model: str, text: str = "") -> int:
         """Return the number of items that contain a text."""
         with self._lock, self._in_words():
+            where, given = (_CONTAINS, _containing(model, text)) if text else ("", (model,))
             (found,) = self._database.execute(
-                "SELECT COUNT(*) FROM service_items WHERE model = ? AND instr(folded(data), ?)"
-                if text
-                else "SELECT COUNT(*) FROM service_items WHERE model = ?",
-                (model, _written(text)) if text else (model,),
+                f"SELECT COUNT(*) FROM service_items WHERE model = ? {where}", given
             ).fetchone()
             return int(found)
 
     def page(self, model: str, text: str = "", start: int = 0, limit: int = 20) -> list[Item]:
         """Return items that contain a text, in the order in which they came."""
-        where, given = ("AND instr(folded(data), ?)", (_written(text),)) if text else ("", ())
+        where, given = (_CONTAINS, _containing(model, text)) if text else ("", (model,))
         return self._found(
             f"SELECT {_COLUMNS} FROM service_items WHERE model = ? {where} "
             "ORDER BY place LIMIT ? OFFSET ?",
-            (model, *given, limit, start),
+            (*given, limit, start),
         )
 
-    def ids(self, model: str) -> list[str]:
-        """Return the ids of all items."""
+    def said(self, model: str) -> dict[str, tuple[str | None, str | None]]:
+        """Return the titles and the notes of all items by their ids."""
+        query = "SELECT id, title, note FROM service_items WHERE model = ?"
         with self._lock, self._in_words():
-            found = self._database.execute("SELECT id FROM service_items WHERE model = ?", (model,))
-            return [each for (each,) in found]
+            found = self._database.execute(query, (model,)).fetchall()
+        return {id: (title, note) for id, title, note in found}
 
     def _found(self, query: str, given: Sequence[Any]) -> list[Item]:
         with self._lock, self._in_words():
             rows = self._database.execute(query, given).fetchall()
-        return [Item(i, json.loads(data), subject, when) for i, data, subject, when in rows]
+        return [Item(id, json.loads(data), *others) for id, data, *others in rows]
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
-        """Raise errors of the database as refusals."""
+        """Raise errors of the database as sentences."""
         try:
             yield
         except sqlite3.Error as error:
-            raise refusal_of(sentence_of(error, self._path)) from error
+            raise sentence_of(error, self._path) from error
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -177,6 +197,15 @@ class Items:
             self._database.execute("COMMIT")
 
 
-def _written(text: str) -> str:
-    """Return a text as it is written in JSON, without case."""
-    return json.dumps(text.casefold(), ensure_ascii=False)[1:-1]
+def _stored(item: Item) -> tuple[Any, ...]:
+    """Return the columns of an item."""
+    return item._replace(row=json.dumps(item.row, ensure_ascii=False))
+
+
+_CONTAINS = "AND (instr(folded(data), ?) OR instr(folded(coalesce(title, '')), ?))"
+
+
+def _containing(model: str, text: str) -> tuple[str, str, str]:
+    """Return what `_CONTAINS` asks for: a text as it is written in JSON, and as it is."""
+    folded = text.casefold()
+    return model, json.dumps(folded, ensure_ascii=False)[1:-1], folded

@@ -1,0 +1,98 @@
+"""The units of systemd and the file of the container, checked without running them."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commands import kesler
+from kesler.cli.arguments import parser
+
+ROOT = Path(__file__).parents[1]
+UNITS = ["kesler-mail.service", "kesler-serve.service"]
+ANALYZE = shutil.which("systemd-analyze")
+HADOLINT = shutil.which("hadolint")
+
+
+def unit(tmp_path, name):
+    """A unit of which the program is there."""
+    text = (ROOT / "deploy" / name).read_text()
+    path = tmp_path / name
+    path.write_text(text.replace("/opt/kesler/bin/kesler", sys.executable))
+    return path
+
+
+@pytest.mark.skipif(ANALYZE is None, reason="needs systemd-analyze")
+@pytest.mark.parametrize("name", UNITS)
+def test_units_are_understood_and_have_few_rights(tmp_path, name):
+    path = str(unit(tmp_path, name))
+    done = subprocess.run([ANALYZE, "verify", path], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    least = [ANALYZE, "security", "--offline=true", "--threshold=20", path]
+    done = subprocess.run(least, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-300:]
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_units_run_commands_that_there_are(name):
+    text = (ROOT / "deploy" / name).read_text()
+    commands = re.findall(r"/opt/kesler/bin/kesler ([^'\n]+)", text)
+    assert commands
+    for each in commands:
+        parser().parse_args(shlex.split(each))
+
+
+def instructions():
+    """The instructions of the last image, with their arguments."""
+    text = (ROOT / "deploy" / "Containerfile").read_text()
+    joined = re.sub(r"^#.*\n", "", text, flags=re.M).replace("\\\n", " ")
+    return [line.partition(" ")[::2] for line in joined.splitlines() if line]
+
+
+def test_the_container_runs_commands_that_there_are_without_rights():
+    found = dict(instructions())
+    assert int(found["USER"]) > 0 and json.loads(found["ENTRYPOINT"]) == ["kesler"]
+    parser().parse_args(json.loads(found["CMD"]))
+    _, *health = json.loads(found["HEALTHCHECK"].partition("CMD ")[2])
+    options = parser().parse_args(health)
+    assert (options.mail_action, options.max_age) == ("status", 600)
+
+
+def test_the_container_copies_what_a_build_needs(tmp_path):
+    copied = [args.split() for name, args in instructions() if name == "COPY"]
+    names = [each for args in copied if not args[0].startswith("--") for each in args[:-1]]
+    assert all((ROOT / each).exists() for each in names)
+    needed = re.findall(
+        r'^(?:readme|path) = "([^"]+)"', (ROOT / "pyproject.toml").read_text(), re.M
+    )
+    assert needed and all(any(each.startswith(name) for name in names) for each in needed)
+
+
+@pytest.mark.skipif(HADOLINT is None, reason="needs hadolint")
+def test_the_container_is_as_hadolint_wants_it():
+    done = subprocess.run([HADOLINT, ROOT / "deploy" / "Containerfile"], capture_output=True)
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+def test_a_look_that_is_long_ago_is_no_health(tmp_path, capsys):
+    from kesler.durable import Journal
+    from kesler.mail.sorter import model_of
+    from kesler.mail.watching import HEALTH
+
+    settings = tmp_path / "mail.toml"
+    settings.write_text('maildir = "mail"\n')
+    with Journal(tmp_path / "mail.db") as journal:
+        model = model_of(journal, "mail")
+        given = ("mail", "status", settings, "--max-age")
+        done = kesler(capsys, *given, "60")
+        assert done.code == 2 and "there has been no look at the mailbox" in done.err
+        model.keep(HEALTH, {"time": 1e9})
+        done = kesler(capsys, *given, "60")
+        assert done.code == 2 and "s ago at the mailbox: see the log" in done.err
+        assert kesler(capsys, *given, "100000000000").code == 0
+        assert kesler(capsys, "mail", "status", settings).code == 0
