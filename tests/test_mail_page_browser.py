@@ -94,6 +94,8 @@ def test_every_control_of_a_suggestion_has_a_name(opened):
     shown = page.locator("#classes option").evaluate_all("all => all.map((each) => each.value)")
     assert shown == ["Bills", "Team"]
     assert page.get_by_label("Another class").count() == 10
+    assert page.get_by_role("heading", name="Keys").count() == 1
+    assert page.get_by_role("heading", name="Add items").count() == 0  # mail comes by itself
 
 
 @pytest.mark.parametrize("query", ["?order=useful", "?start=990", "?q=note%201499"])

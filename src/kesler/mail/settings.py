@@ -8,10 +8,13 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from kesler.errors import KeslerError
 from kesler.mail.decisions import ACTIONS
+
+WIDTH = 100  # of the file of settings
 
 SECRET = "password"
 """The setting whose value is not shown, as it may be the password itself."""
@@ -170,7 +173,9 @@ class MailSettings:
             return
         for name, setting in SETTINGS.items():
             if setting.default is None and name not in self.values:
-                raise KeslerError(f"the setting {name} is missing: give the {setting.help}")
+                raise KeslerError(
+                    f"the setting {name} is missing: give the {setting.help}, or maildir"
+                )
 
     def _require_of_maildir(self) -> None:
         for name in OF_SERVERS:
@@ -209,7 +214,8 @@ class MailSettings:
         for name, setting in SETTINGS.items():
             if name in left_out:
                 continue
-            lines += ["", f"# {setting.help}", f"{name} = {_toml(getattr(self, name))}"]
+            said = wrap(setting.help, WIDTH, initial_indent="# ", subsequent_indent="# ")
+            lines += ["", *said, f"{name} = {_toml(getattr(self, name))}"]
         return "\n".join(lines) + "\n"
 
 

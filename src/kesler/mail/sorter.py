@@ -346,8 +346,8 @@ class Sorter:
         record = self.known.records.get(identity)
         if record is None or (record.event is None and not record.is_ours):
             raise KeslerError(
-                f"nothing was learnt of the message {identity} and it was not moved: give the "
-                "Message-ID of one that kesler mail report lists"
+                f"nothing was learnt of the message {identity} and it was not moved: give a "
+                "Message-ID that kesler mail watch has printed as learnt or moved"
             )
         done = []
         with self.known.together():
