@@ -1,4 +1,4 @@
-"""A Dovecot with mailboxes of its own on 127.0.0.1, and a person who uses it."""
+"""Servers with mailboxes of their own on 127.0.0.1, and a person who uses them."""
 
 from __future__ import annotations
 
@@ -115,37 +115,23 @@ def certificates(root: Path) -> None:
             "-CAcreateserial", "-out", "server.pem", "-days", "2", "-extfile", "names")  # fmt: skip
 
 
-class Dovecot:
-    """A server in a folder, as long as a block runs."""
+class MailServer:
+    """A server with a folder of its own: what Dovecot and others have in common."""
 
-    def __init__(
-        self, root: Path, *, layout: str = "", separator: str = "/", extra: str = ""
-    ) -> None:
+    separator = "/"
+
+    def __init__(self, root: Path) -> None:
         self.root = root
         self.plain, self.tls, self.lmtp = free_ports(3)
-        self.separator = separator
-        self._given = {"layout": layout, "separator": separator, "extra": extra}
         self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Dovecot:
-        for name in ("run", "state", "mail"):
-            (self.root / name).mkdir(exist_ok=True)
-        shutil.chown(self.root / "mail", "mail", "mail")
-        self.root.chmod(0o755)
-        certificates(self.root)
-        values = {"root": self.root, "password": PASSWORD, "plain": self.plain}
-        values |= {"tls": self.tls, "lmtp": self.lmtp, **self._given}
-        (self.root / "dovecot.conf").write_text(SETTINGS.format(**values))
-        self.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def start(self) -> None:
-        path = f"{os.environ['PATH']}:/usr/sbin"
-        command = [shutil.which("dovecot", path=path), "-F", "-c", str(self.root / "dovecot.conf")]
-        self._process = subprocess.Popen([str(each) for each in command])
+    def _run(self, *command: object, **environment: str) -> None:
+        """Start the program of the server, and wait until it answers."""
+        words, env = [str(each) for each in command], os.environ | environment
+        self._process = subprocess.Popen(words, env=env)
         for port in (self.tls, self.plain, self.lmtp):
             self._wait_for(port)
 
@@ -156,7 +142,7 @@ class Dovecot:
                 return
             except OSError:
                 time.sleep(0.05)
-        raise AssertionError((self.root / "log").read_text())
+        raise AssertionError(f"nothing answers at the port {port}")
 
     def stop(self) -> None:
         if self._process is not None:
@@ -180,6 +166,33 @@ class Dovecot:
         return path
 
 
+class Dovecot(MailServer):
+    """A server in a folder, as long as a block runs."""
+
+    def __init__(
+        self, root: Path, *, layout: str = "", separator: str = "/", extra: str = ""
+    ) -> None:
+        super().__init__(root)
+        self.separator = separator
+        self._given = {"layout": layout, "separator": separator, "extra": extra}
+
+    def __enter__(self) -> Dovecot:
+        for name in ("run", "state", "mail"):
+            (self.root / name).mkdir(exist_ok=True)
+        shutil.chown(self.root / "mail", "mail", "mail")
+        self.root.chmod(0o755)
+        certificates(self.root)
+        values = {"root": self.root, "password": PASSWORD, "plain": self.plain}
+        values |= {"tls": self.tls, "lmtp": self.lmtp, **self._given}
+        (self.root / "dovecot.conf").write_text(SETTINGS.format(**values))
+        self.start()
+        return self
+
+    def start(self) -> None:
+        path = f"{os.environ['PATH']}:/usr/sbin"
+        self._run(shutil.which("dovecot", path=path), "-F", "-c", self.root / "dovecot.conf")
+
+
 def _toml(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
@@ -189,7 +202,7 @@ def _toml(value: Any) -> str:
 class Person:
     """A person with a mail program, who moves messages by their Message-IDs."""
 
-    def __init__(self, server: Dovecot, user: str) -> None:
+    def __init__(self, server: MailServer, user: str) -> None:
         context = ssl.create_default_context(cafile=str(server.root / "ca.pem"))
         self._client = imaplib.IMAP4_SSL("localhost", server.tls, ssl_context=context)
         self._client.login(user, PASSWORD)

@@ -255,6 +255,37 @@ def test_a_server_that_says_that_it_moves_is_asked_with_pauses(sorter, server):
     assert done.count("moved") == 6
 
 
+def test_accounts_in_one_database_know_nothing_of_each_other(journal):
+    """The same messages are in other folders of the second, and in other ones of its own."""
+    servers, sorters = {}, {}
+    for account, folders in (("ann", ["Bills", "Team"]), ("bob", ["Team", "Bills"])):
+        server = servers[account] = InMemory()
+        for number in range(60):
+            server.put(folders[number % 2], message(number, [*WORDS][number % 2]))
+        values = {"server": "h", "user": account, "account": account}
+        sorters[account] = Sorter(journal, MailSettings(values))
+    for account, sorter in sorters.items():  # a block of one, and of the other
+        assert len([*sorter.look(servers[account], predict=False)]) == 60
+    row = read(message(99, "Bills")).row()
+    guesses = {account: sorter.model.predict_one(row) for account, sorter in sorters.items()}
+    assert guesses == {"ann": "Bills", "bob": "Team"}
+    before = answers(sorters["bob"])
+    sorters["ann"].undo("<0@x>")
+    servers["ann"].file("<2@x>", "Bills", "Team")
+    assert looked(sorters["ann"], servers["ann"]) == [("learnt", "<2@x>", "Team")]
+    assert looked(sorters["bob"], servers["bob"]) == [] and answers(sorters["bob"]) == before
+    assert len(answers(sorters["ann"])) == 59 and answers(sorters["ann"])["<2@x>"] == "Team"
+    for account, sorter in sorters.items():
+        again = Known(sorter.model)
+        assert again.records == sorter.known.records, account
+        assert again.threads.folders == sorter.known.threads.folders
+    assert not journal.check()
+
+
+def answers(sorter):
+    return {event.id: event.current for event in sorter.model.remaining()}
+
+
 def test_the_value_of_a_password_is_not_shown(capsys, tmp_path):
     from commands import kesler
 

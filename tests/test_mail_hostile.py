@@ -5,6 +5,7 @@ import random
 import re
 import socket
 import threading
+import time
 from contextlib import suppress
 from math import isfinite
 
@@ -19,6 +20,7 @@ from kesler.mail import imap
 from kesler.mail.imap import RefusedError, Server, ServerError
 from kesler.mail.settings import MailSettings
 from kesler.mail.sorter import Sorter
+from kesler.mail.state import Folder
 from kesler.mail.watching import watch
 
 MESSAGES = {
@@ -354,7 +356,53 @@ def test_messages_are_read_up_to_a_limit(journal, monkeypatch):
         fake.folders["Team"][50] = b"Message-ID: <50@a>\r\n\r\n" + b"x" * 5000
         with pytest.raises(ServerError, match="more than were asked for"):
             look(fake, journal)
-        assert any(b"BODY.PEEK[]<0.1048576>" in command for command in fake.commands)
+        assert any(b"BODY.PEEK[]<0.262144>" in command for command in fake.commands)
+
+
+def test_the_next_messages_are_asked_for_while_some_are_read(monkeypatch):
+    monkeypatch.setattr(imap, "WHOLE_AT_ONCE", 20)
+    with Fake() as fake, fake.server() as server:
+        numbers = server.open("Bills").numbers
+        arriving = server.messages(numbers)
+        first = next(arriving)
+        end = time.monotonic() + 30
+        while len(asked := [each for each in fake.commands if b"BODY.PEEK[]" in each]) < 2:
+            assert time.monotonic() < end
+        assert len(asked) == 2  # and no more than these are held
+        assert [first, *arriving] == sorted(MESSAGES["Bills"].items())
+        next(leaving := server.messages(numbers))
+        leaving.close()
+        assert [each.name for each in server.folders()] == [*MESSAGES]
+
+
+VANISHED = {
+    "of all": b"* VANISHED (EARLIER) 1:4294967295\r\n",
+    "of nothing": b"",
+    "of one that is there": b"* VANISHED (EARLIER) 20\r\n",
+    "of nonsense": b"* VANISHED (EARLIER) a:b\r\n",
+    "of messages that are none": b"* 8 FETCH (UID 98 FLAGS ())\r\n* 9 FETCH (UID 99 FLAGS ())\r\n",
+}
+
+
+@pytest.mark.parametrize("lie", VANISHED)
+def test_lies_about_what_has_vanished_are_found_out(journal, lie):
+    """The number of messages is another then: a search says which are there."""
+    with Fake() as fake:
+        sorter, _ = look(fake, journal)
+        before = dict(sorter.known.mailbox["Bills"].messages)
+        names = b"IMAP4rev1 MOVE UIDPLUS ENABLE CONDSTORE QRESYNC"
+        fake.lies = {
+            "CAPABILITY": b"* CAPABILITY %s\r\nTAG OK done\r\n" % names,
+            "ENABLE": b"* ENABLED QRESYNC\r\nTAG OK done\r\n",
+            "UID FETCH 1:*": VANISHED[lie] + b"TAG OK done\r\n",
+        }
+        with fake.server() as server:
+            assert server._can_resync
+            fake.folders["Bills"][60] = MESSAGES["Bills"][20].replace(b"<20@a>", b"<60@a>")
+            with suppress(ServerError):
+                found = server.reopen("Bills", Folder(7, before), 5)
+                assert found.numbers == sorted(fake.folders["Bills"])
+            assert any(b"(CHANGEDSINCE 5 VANISHED)" in each for each in fake.commands)
 
 
 def test_refusals_and_failures_differ():

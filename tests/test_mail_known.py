@@ -5,9 +5,9 @@ from email import message_from_string
 
 import pytest
 
-from kesler import OnlineClassifier
+from kesler import KeslerError, OnlineClassifier
 from kesler.durable import Journal
-from kesler.mail.known import MOST_FILED, Known, Status
+from kesler.mail.known import LATEST, MOST_FILED, ChangedError, Known, Status
 from kesler.mail.state import Folder, Record
 from kesler.mail.threads import MOST_KEYS, Threads, keys_of
 
@@ -104,3 +104,28 @@ def test_what_was_kept_of_threads_before_there_were_several_is_read(model):
     known = Known(model)
     known.file(keys(1, "lunch"), "Team")
     assert {len(value) for value in model.kept("thread/").values()} == {2}  # as it was then
+
+
+def test_what_a_later_version_has_written_is_refused(model):
+    """Also by a process that runs while the program is updated."""
+    running, updated = Known(model), Known(model)
+    assert model.kept("format") == {}  # nothing is written before there is a change
+    updated.file(keys(1, "lunch"), "Team")
+    assert model.kept("format") == {"format": LATEST}
+    Known(model).file(keys(2, "invoice"), "Bills")
+    assert {*Known(model).threads.folders.values()} == {"Team", "Bills"}
+    model.keep("format", LATEST + 1)
+    with pytest.raises(ChangedError):
+        running.file(keys(3, "lunch"), "Team")
+    with pytest.raises(KeslerError, match=rf"newer Kesler \(form {LATEST + 1}.*update Kesler"):
+        Known(model)
+
+
+def test_what_an_earlier_version_has_written_is_read(model):
+    """Records were shorter, and there was no number of the form."""
+    model.keep("message/<1@a>", ["Team", False, None, "<1@a>", 1, "Bills", 0.5, "Team"])
+    model.keep("status/Team", [1, 2, 1, 0])
+    model.keep("place/Team/1", "<1@a>")
+    known = Known(model)
+    assert known.records["<1@a>"].answer == "Team" and known.records["<1@a>"].filed == 0
+    assert known.mailbox == {"Team": Folder(1, {1: "<1@a>"})}

@@ -24,6 +24,7 @@ from kesler.mail.messages import row_of
 from kesler.mail.server import ServerError
 from kesler.mail.settings import MailSettings, read_settings
 from kesler.mail.sorter import Sorter
+from kesler.mail.state import Folder
 from kesler.mail.threads import Threads, keys_of
 
 WORDS = {
@@ -341,6 +342,56 @@ def test_new_numbers_of_all_messages_change_nothing(mailbox):
         assert [*mailbox.sorter.look(server)] == []
         assert mailbox.sorter.known.mailbox["Team"].validity != before
     assert mailbox.answers() == answers
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_has_changed_is_found_as_by_a_search(mailbox, seed, monkeypatch):
+    """QRESYNC, against a connection that searches all messages each time."""
+    rng, person, server = random.Random(seed), mailbox.person, mailbox.server
+    names, n_searches, search = ["INBOX", *WORDS], 0, server._searched
+
+    def counted():
+        nonlocal n_searches
+        n_searches += 1
+        return search()
+
+    monkeypatch.setattr(server, "_searched", counted)
+    for number, folder, words in stream(20, seed):
+        person.append(folder, message(number, words))
+    known = dict.fromkeys(names, (Folder(0), 0))
+    with Server(mailbox.sorter.settings, PASSWORD) as searching:
+        for step in range(30):
+            change(person, rng, step, names)
+            for name in names:
+                status, (former, since) = server.status(name), known[name]
+                found = server.reopen(name, former, since)
+                assert found == searching.open(name), (step, name)
+                known[name] = (
+                    Folder(found.validity, dict.fromkeys(found.numbers, "")),
+                    status.modseq,
+                )
+    assert n_searches < 30 * len(names) / 2
+
+
+def change(person, rng, step, names):
+    """Do something in a folder: add, move, remove, or change flags."""
+    source, target = rng.sample(names, 2)
+    numbers = person.numbers(source)
+    act = rng.choice(["append", "move", "copy", "flag", "delete", "keep", "expunge", "anew"])
+    if act == "append" or not numbers:
+        person.append(source, message(100 + step, "more"))
+    elif act in ("move", "copy"):
+        chosen = rng.sample(numbers, rng.randint(1, len(numbers)))
+        person._do("uid", act.upper(), ",".join(chosen), f'"{target}"')
+    elif act == "expunge":
+        person._do("expunge")
+    elif act == "anew" and source != "INBOX":
+        person._do("close")
+        person.delete(source)
+        person.create(source)
+    elif act != "anew":
+        sign, flag = ("-" if act == "keep" else "+"), ("\\Seen" if act == "flag" else "\\Deleted")
+        person._do("uid", "STORE", rng.choice(numbers), f"{sign}FLAGS.SILENT", f"({flag})")
 
 
 def test_what_is_done_without_a_sorter_is_found_later(mailbox, tmp_path):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import imaplib
 import ssl
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,21 +18,22 @@ from kesler.errors import KeslerError
 from kesler.mail.folders import Listed
 from kesler.mail.identities import digest_of, identity_of
 from kesler.mail.known import Status
+from kesler.mail.messages import MOST_BYTES
 from kesler.mail.server import (
     LONGEST_NAME,
-    MOST_BYTES,
     MOST_OF_HEADERS,
     Opened,
     RefusedError,
     ServerError,
 )
 from kesler.mail.settings import MailSettings
+from kesler.mail.state import Folder
 from kesler.progress import LOGGER
 
 SECONDS = 60.0
 """The time that the server has for an answer."""
 
-AT_ONCE, WHOLE_AT_ONCE = 500, 20  # messages of which headers, or all, are asked for at once
+AT_ONCE, WHOLE_AT_ONCE = 500, 50  # messages of which headers, or all, are asked for at once
 LARGEST_LITERAL = MOST_BYTES + (1 << 16)
 
 NAMED = "BODY.PEEK[HEADER.FIELDS (MESSAGE-ID)]"
@@ -82,6 +85,7 @@ class Server:
             self._log_in(settings, secret)
             with self._in_words():
                 self._client.folder_encode = False
+                self._can_resync = self._enabled("QRESYNC")
         except BaseException:
             self.close()
             raise
@@ -102,7 +106,7 @@ class Server:
     def _log_in(self, settings: MailSettings, secret: str) -> None:
         try:
             if settings.password.startswith("oauth2:"):
-                self._client.oauth2_login(settings.user, secret)
+                self._give_token(settings.user, secret)
             elif f"{settings.user}{secret}".isascii():
                 self._client.login(settings.user, secret)
             else:  # which LOGIN has no form for
@@ -115,6 +119,19 @@ class Server:
             ) from None
         except WRONG as error:
             raise self._error(error) from None
+
+    def _give_token(self, user: str, token: str) -> None:
+        """Log in by a token, in the way that more servers know, or else in that of RFC 7628."""
+        offers = self._client.has_capability
+        if offers("AUTH=OAUTHBEARER") and not offers("AUTH=XOAUTH2"):
+            self._client.oauthbearer_login(user, token)
+        else:
+            self._client.oauth2_login(user, token)
+
+    def _enabled(self, extension: str) -> bool:
+        """Return whether the server offers an extension and has enabled it."""
+        offers = all(self._client.has_capability(each) for each in ("ENABLE", extension))
+        return offers and extension.encode() in self._client.enable(extension)
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
@@ -188,13 +205,48 @@ class Server:
     def open(self, name: str, *, to_write: bool = False) -> Opened:
         """Open a folder, and return the messages in it."""
         with self._in_words():
-            validity = self._select(name, to_write)
-            numbers = self._client.search(["UNDELETED"])
-            return Opened(validity, sorted({_number(each) for each in numbers}))
+            found = self._select(name, to_write)
+            return Opened(_number(found[b"UIDVALIDITY"]), self._searched())
 
-    def _select(self, name: str, to_write: bool) -> int:
-        found = self._client.select_folder(self._sent(name), readonly=not to_write)
-        return _number(found[b"UIDVALIDITY"])
+    def reopen(self, name: str, former: Folder, since: int) -> Opened:
+        """Open a folder as `open` does, asking for what has changed alone where that is offered.
+
+        Parameters
+        ----------
+        name : the folder.
+        former : the folder as it was seen.
+        since : the `modseq` of the status before it was seen.
+        """
+        if not (since and self._can_resync):
+            return self.open(name)
+        with self._in_words():
+            found = self._select(name, to_write=False)
+            is_same = found[b"UIDVALIDITY"] == former.validity
+            numbers = self._changed(former, since) if is_same else []
+            if len(numbers) != found[b"EXISTS"]:  # some are marked as deleted, or others have come
+                numbers = self._searched()
+            return Opened(_number(found[b"UIDVALIDITY"]), numbers)
+
+    def _searched(self) -> list[int]:
+        return sorted({_number(each) for each in self._client.search(["UNDELETED"])})
+
+    def _changed(self, former: Folder, since: int) -> list[int]:
+        """Return the messages in the folder that is open, from those that were in it before."""
+        from imapclient.response_parser import parse_fetch_response
+
+        client = self._client._imap  # for IMAPClient takes no "1:*", and knows nothing of VANISHED
+        asked = ("1:*", "(FLAGS)", f"(CHANGEDSINCE {since} VANISHED)")
+        kind, answer = client.uid("FETCH", *asked)
+        if kind != "OK":
+            raise imaplib.IMAP4.error(answer)
+        changed = parse_fetch_response(answer)
+        found = former.messages.keys() | {_number(number) for number in changed}
+        found -= {n for n, items in changed.items() if b"\\Deleted" in items.get(b"FLAGS", ())}
+        gone = [each for each in client.response("VANISHED")[1] if each is not None]
+        return sorted(found - _listed_in(gone, sorted(found)))
+
+    def _select(self, name: str, to_write: bool) -> Any:
+        return self._client.select_folder(self._sent(name), readonly=not to_write)
 
     def _sent(self, name: str) -> bytes:
         from imapclient.imap_utf7 import encode
@@ -221,8 +273,9 @@ class Server:
 
     def messages(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Yield the first bytes of messages, of those that are there."""
-        for start in range(0, len(numbers), WHOLE_AT_ONCE):
-            yield from self._parts(numbers[start : start + WHOLE_AT_ONCE], WHOLE)
+        starts = range(0, len(numbers), WHOLE_AT_ONCE)
+        asked = (numbers[start : start + WHOLE_AT_ONCE] for start in starts)
+        yield from _ahead(lambda some: [*self._parts(some, WHOLE)], asked)
 
     def _parts(self, numbers: Sequence[int], what: str) -> Iterator[tuple[int, bytes]]:
         for number, part in self._items(numbers, what):
@@ -288,6 +341,35 @@ class Server:
             told = self._client.idle_check(timeout=seconds)
             _, also = self._client.idle_done()
         return bool(told or also)
+
+
+def _ahead(
+    ask: Callable[[Sequence[int]], list[Any]], asked: Iterable[Sequence[int]]
+) -> Iterator[Any]:
+    """Yield what is asked for in turn; while answers are read, the next ones are on their way."""
+    with ThreadPoolExecutor(1) as thread:  # at its end, nothing is asked for any more
+        coming = None
+        for some in asked:
+            arrived, coming = coming, thread.submit(ask, some)
+            yield from () if arrived is None else arrived.result()
+        yield from () if coming is None else coming.result()
+
+
+def _listed_in(sets: Iterable[bytes], numbers: Sequence[int]) -> set[int]:
+    """Return those of numbers, in ascending order, that are in sets as IMAP writes them.
+
+    Examples
+    --------
+    >>> sorted(_listed_in([b"(EARLIER) 2:4,9", b"7"], [1, 3, 4, 7, 8]))
+    [3, 4, 7]
+    """
+    found: set[int] = set()
+    for each in sets:
+        for part in each.rpartition(b" ")[2].split(b","):
+            first, _, last = part.partition(b":")
+            ends = sorted((int(first), int(last or first)))
+            found |= {*numbers[bisect_left(numbers, ends[0]) : bisect_right(numbers, ends[1])]}
+    return found
 
 
 def _connected(settings: MailSettings, seconds: float) -> Any:

@@ -31,6 +31,9 @@ VERSION = "version"
 """The name of the number of changes, by which other processes notice them."""
 
 
+FORMAT, LATEST = "format", 1
+"""The name of the number of the form of all this, and that number: later forms have larger ones."""
+
 MOST_FILED = 5
 """Messages of each thread, people and sender whose folders are kept, for those taken back."""
 
@@ -71,10 +74,21 @@ class Known:
     statuses : what the server said of them then.
     records : what is known of each message, by its identity.
     threads : the folders of the conversations so far.
+
+    Raises
+    ------
+    KeslerError
+        If a later version of Kesler has written it.
     """
 
     def __init__(self, model: Model) -> None:
         self.model = model
+        self._format = self._number(FORMAT)
+        if self._format > LATEST:
+            raise KeslerError(
+                f"what is known of the mailbox was written by a newer Kesler (form {self._format}, "
+                f"this one reads up to {LATEST}): update Kesler"
+            )
         self.records = {
             name.removeprefix(MESSAGE): Record(*value)
             for name, value in model.kept(MESSAGE).items()
@@ -89,11 +103,11 @@ class Known:
         self.mailbox: Mailbox = {
             name: Folder(self.statuses[name].validity, messages) for name, messages in found.items()
         }
-        self._version, self._is_together = self._version_kept(), False
+        self._version, self._is_together = self._number(VERSION), False
         self._read_threads()
 
-    def _version_kept(self) -> int:
-        return int(self.model.kept(VERSION).get(VERSION, 0))
+    def _number(self, name: str) -> int:
+        return int(self.model.kept(name).get(name, 0))
 
     def _read_threads(self) -> None:
         kept = self.model.kept(THREAD).items()
@@ -116,14 +130,16 @@ class Known:
         self._is_together = True
         try:
             with self.model.together():
-                if self._version_kept() != self._version:
+                if self._number(VERSION) != self._version:
                     raise ChangedError(
                         "another process has changed what is known of the mailbox meanwhile: "
                         "repeat the command"
                     )
                 yield
                 self.model.keep(VERSION, self._version + 1)
-            self._version += 1
+                if self._format != LATEST:
+                    self.model.keep(FORMAT, LATEST)
+            self._version, self._format = self._version + 1, LATEST
         except BaseException:
             self._read_threads()
             raise

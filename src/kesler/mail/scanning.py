@@ -33,7 +33,7 @@ def scan(
         try:
             status = server.status(name)
             if former is None or status != known.statuses[name]:
-                former = _read(server, name, former)
+                former = _read(server, name, former, known.statuses.get(name, Status()))
                 # If fewer were seen than there are, as some are marked as deleted or the answer was
                 # not whole, the next look reads the folder again.
                 status = status._replace(n_messages=len(former.messages))
@@ -46,9 +46,18 @@ def scan(
     return mailbox, statuses
 
 
-def _read(server: Server, name: str, former: Folder | None) -> Folder:
-    """Return a folder; the server is asked for the identities of new messages alone."""
-    validity, numbers = server.open(name)
+def _read(server: Server, name: str, former: Folder | None, status: Status) -> Folder:
+    """Return a folder; the server is asked for the identities of new messages alone.
+
+    Parameters
+    ----------
+    former : the folder as it was seen, None if it was not.
+    status : what the server said of it before.
+    """
+    if former is None or not status.modseq:
+        validity, numbers = server.open(name)
+    else:
+        validity, numbers = server.reopen(name, former, status.modseq)
     is_same = former is not None and former.validity == validity
     found = dict(former.messages) if former is not None and is_same else {}
     new = [number for number in numbers if number not in found]

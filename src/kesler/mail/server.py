@@ -8,9 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from kesler.errors import KeslerError
 from kesler.mail.folders import Listed
 from kesler.mail.known import Status
-
-MOST_BYTES = 1 << 20
-"""The bytes of a message that are read, from its beginning."""
+from kesler.mail.state import Folder
 
 MOST_OF_HEADERS = 1 << 16
 LONGEST_NAME = 400  # characters of the name of a folder
@@ -60,6 +58,16 @@ class Server(Protocol):
 
     def open(self, name: str) -> Opened:
         """Open a folder, and return the messages in it."""
+
+    def reopen(self, name: str, former: Folder, since: int) -> Opened:
+        """Open a folder as `open` does; it may ask for what has changed alone.
+
+        Parameters
+        ----------
+        name : the folder.
+        former : the folder as it was seen.
+        since : the `modseq` of the status before it was seen.
+        """
 
     def identities(self, numbers: Sequence[int]) -> dict[int, str]:
         """Return the identities of messages of the folder that is open, of those that are there."""
