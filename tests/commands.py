@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,19 @@ def kesler_process(*arguments: object, **options: Any) -> subprocess.Popen[str]:
     # Where Python writes without a buffer, answers that are not flushed would arrive as well.
     env = {name: each for name, each in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return subprocess.Popen(command, env=env, **{**pipes, **options})
+
+
+def learnt_file(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    """Learn rows by the command; return the file of the model."""
+    path, source = folder / "mail.kesler", write_jsonl(folder / "old.jsonl", rows)
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        assert main(["learn", str(source), "--model", str(path)]) == 0
+    return path
+
+
+def account(path: Path) -> Any:
+    """Return the JSON that a command has written."""
+    return json.loads(path.read_text("utf-8"))
 
 
 def refused(done: Done, *words: str) -> None:

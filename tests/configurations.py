@@ -1,11 +1,13 @@
 """Configurations at random: an estimator, settings of the table of settings, rows and targets.
 
 python tests/configurations.py [--seed 0] [--n 1000]     # runs the law for an hour, or for n
+python tests/configurations.py --saves 2000              # saves so many models of all estimators
 """
 
 from __future__ import annotations
 
 import argparse
+import pickle
 import sys
 import tempfile
 import time
@@ -19,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression, Perceptron
 
 import kesler
 from kesler import LinearMax, OnlineClassifier
@@ -193,6 +196,11 @@ class Configuration:
         """Return a new estimator."""
         return getattr(kesler, self.estimator)(**self.settings)
 
+    @property
+    def is_online(self) -> bool:
+        """Whether it is an online learner of rows."""
+        return self.estimator in ESTIMATORS
+
     def rows(self) -> tuple[Any, list[Any], list[int]]:
         """Return the rows, the targets, and where the rows are split."""
         rng = np.random.default_rng(self.seed + 1)
@@ -201,6 +209,86 @@ class Configuration:
 
     def __repr__(self) -> str:
         return f"{self.seed}: {self.learner()!r} over {self.form}"
+
+
+BOTH = [True, False]
+LEARNERS = [
+    LogisticRegression(fit_intercept=False),
+    OnlineClassifier(update="pa1"),
+    Perceptron(fit_intercept=False),
+]
+DECOMPOSED = {"estimator": LEARNERS}
+SOLVED = {"tol": [1e-2], "class_weight": ["balanced", {"a": 2.0}], "fit_intercept": BOTH}
+HYPOTHESES = {"hypotheses": ["multi", "hybrid", [PerClass(), Shared(Product())]]}
+STEPS = {"update": ["pa1", "simproj", "mira"], "averaged": BOTH}
+OF_BATCHES: dict[str, dict[str, list[Any]]] = {
+    "CrammerSingerClassifier": {
+        **SOLVED, **HYPOTHESES, "C": [0.5], "kernel": ["rbf", "linear"], "sigma": [2.0],
+        "costs": [{("a", "b"): 3.0}], "order": ["random"], "random_state": [3],
+    },
+    "SoftmaxClassifier": {
+        **SOLVED, **HYPOTHESES, "C": [0.5], "sigma": [2.0], "loss": ["softmax", "margin-softmax"],
+    },
+    "ShareBoostClassifier": {
+        "n_features_to_select": [1, 2], "dictionary": ["columns", "stumps", "products"],
+        "choice": ["gradient", "line", "column", "full"], "loss": ["softmax"], "bias": BOTH,
+        "penalty": ["frobenius", "2-1"], "class_weight": ["balanced"], "scale": ["spread"],
+    },
+    "JointBoostClassifier": {"n_rounds": [3], "n_thresholds": [4]},
+    "MixedNormClassifier": {**SOLVED, "alpha": [0.1], "norm": ["inf-1", "2-1"]},
+    "KeslerReduction": {**DECOMPOSED, "n_passes": [2], "intercept": [0.0]},
+    "OneVsRest": DECOMPOSED,
+    "OneVsOne": {**DECOMPOSED, "decoding": ["majority"]},
+    "OneAgainstSome": {"estimator": LEARNERS[1:], "n_candidates": [2], "random_state": [3]},
+    "ErrorCorrectingCode": {**DECOMPOSED, "code": ["dense", "sparse"], "random_state": [3]},
+    "ErrorCorrectingTournament": {**DECOMPOSED, "n_eliminations": [1, 3]},
+    "FilterTree": DECOMPOSED,
+    "LabelTree": {**DECOMPOSED, "n_children": [3], "max_depth": [1]},
+    "StructuredLearner": STEPS,
+}  # fmt: skip
+"""Values of settings of the estimators that are no online learners of rows."""
+
+
+def joint_features(x: Any, label: str) -> dict[Any, float]:
+    """Return the values of a row by their numbers and a label."""
+    return {(i, label): value for i, value in enumerate(x)}
+
+
+def best_label(weights: Any, x: Any) -> str:
+    """Return the label of highest score."""
+    return max(CLASSES, key=lambda label: sum(weights[f] * v for f, v in _pairs(x, label)))
+
+
+def best_augmented(weights: Any, x: Any, y: str) -> str:
+    """Return the label of highest score, to which wrong ones have 1 added."""
+    return max(
+        CLASSES,
+        key=lambda label: (label != y) + sum(weights[f] * v for f, v in _pairs(x, label)),
+    )
+
+
+def _pairs(x: Any, label: str) -> Any:
+    return joint_features(x, label).items()
+
+
+@dataclass(frozen=True, repr=False)
+class OfBatches(Configuration):
+    """A configuration of an estimator that is no online learner of rows."""
+
+    def __post_init__(self) -> None:
+        rng = np.random.default_rng(self.seed)
+        name = str(rng.choice([*OF_BATCHES]))
+        values = OF_BATCHES[name]
+        given = {"OneAgainstSome": ["estimator"], "StructuredLearner": []}.get(name, [])
+        given += rng.permutation([*values])[: int(rng.integers(0, MOST_GIVEN))].tolist()
+        chosen = {each: _drawn(values[each], rng) for each in sorted({*given})}
+        if name == "StructuredLearner":
+            functions = {"features": joint_features, "infer": best_label}
+            chosen |= functions | {"infer_augmented": best_augmented}
+        forms = ["array"] if name in ("StructuredLearner", "JointBoostClassifier") else None
+        object.__setattr__(self, "estimator", name)
+        object.__setattr__(self, "settings", chosen)
+        object.__setattr__(self, "form", str(rng.choice(forms or ["array", "integers", "CSR"])))
 
 
 def _drawn(values: list[Any], rng: Any) -> Any:
@@ -238,7 +326,7 @@ def broken(configuration: Configuration, folder: Path) -> str:
     whole.predict(X)
     if _held(whole) != before:
         return "predict changes the model"
-    if repr(made["split"].get_params(deep=False)) != repr(whole.get_params(deep=False)):
+    if _params(made["split"]) != _params(whole):
         return "a loaded model has other parameters"
     return ""
 
@@ -266,6 +354,12 @@ def _row_by_row(configuration: Configuration, X: Any, y: Any) -> Any:
     return model
 
 
+def _params(model: Any) -> str:
+    """Return the parameters as text, numbers of NumPy as those of Python."""
+    params = model.get_params(deep=False).items()
+    return repr({n: v.item() if isinstance(v, np.generic) else v for n, v in params})
+
+
 def _held(model: Any) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in model._learner.arrays().items()}
 
@@ -277,6 +371,64 @@ def _difference(one: Any, other: Any) -> str:
     if mine.keys() != others.keys():
         return f"other arrays: {sorted(mine.keys() ^ others.keys())}"
     return ", ".join(name for name in mine if mine[name] != others[name])
+
+
+# ---- saving -------------------------------------------------------------------------------------
+
+
+def broken_save(configuration: Configuration, folder: Path) -> str:
+    """Return what differs in a model that was saved and loaded; "refused" if it cannot learn.
+
+    It has the parameters of the saved one, predicts the same, is the same bytes when it is saved
+    again, and goes on equally. Estimators without `save` are pickled.
+    """
+    X, y, _ = configuration.rows()
+    try:
+        model = configuration.learner()
+        (model.partial_fit if configuration.is_online else model.fit)(X, y)
+    except kesler.KeslerError:
+        return "refused"
+    data = _stored(model, folder)
+    again = _restored(model, data, folder)
+    if _params(model) != _params(again):
+        return "a loaded model has other parameters"
+    first, second = (_stored(each, folder) for each in (again, _restored(model, data, folder)))
+    if (data if hasattr(model, "save") else second) != first:
+        return "a loaded model is saved as other bytes"
+    for when in ("a loaded model", "a loaded model that goes on"):
+        if _said(model, X) != _said(again, X):
+            return f"{when} predicts otherwise"
+        if hasattr(model, "partial_fit"):
+            model.partial_fit(X, y)
+            again.partial_fit(X, y)
+            if configuration.is_online and (found := _difference(model, again)):
+                return f"a loaded model goes on otherwise: {found}"
+    return ""
+
+
+def _stored(model: Any, folder: Path) -> bytes:
+    if not hasattr(model, "save"):
+        return pickle.dumps(model)
+    model.save(folder / "model")
+    return (folder / "model").read_bytes()
+
+
+def _restored(model: Any, data: bytes, folder: Path) -> Any:
+    if not hasattr(model, "save"):
+        return pickle.loads(data)
+    (folder / "model").write_bytes(data)
+    return getattr(model, "load", kesler.load)(folder / "model")
+
+
+def _said(model: Any, X: Any) -> list[str]:
+    methods = ("predict", "decision_function", "predict_proba")
+    return [repr(np.asarray(getattr(model, m)(X)).tolist()) for m in methods if hasattr(model, m)]
+
+
+def saves(seed: int) -> Iterator[Configuration]:
+    """Yield configurations of all estimators, those of batches one time in three."""
+    for i, each in enumerate(configurations(seed)):
+        yield OfBatches(each.seed) if i % 3 == 0 else each
 
 
 def configurations(seed: int) -> Iterator[Configuration]:
@@ -291,16 +443,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--n", type=int, default=1 << 40)
+    parser.add_argument("--saves", type=int, help="number of models to save, in place of the law")
     parser.add_argument("--seconds", type=float, default=3600.0)
     options = parser.parse_args()
+    law, drawn = (broken, configurations) if options.saves is None else (broken_save, saves)
+    most = options.n if options.saves is None else options.saves
     warnings.simplefilter("ignore")
     counts, end = Counter[str](), time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as folder:
-        for i, each in enumerate(configurations(options.seed)):
-            if i >= options.n or time.monotonic() > end:
+        for each in drawn(options.seed):
+            if counts.total() - counts["refused"] * (options.saves is not None) >= most:
+                break
+            if time.monotonic() > end:
                 break
             try:
-                found = broken(each, Path(folder))
+                found = law(each, Path(folder))
             except Exception as error:
                 found = f"{type(error).__name__}: {error}"
             counts["held" if not found else found if found == "refused" else "broken"] += 1

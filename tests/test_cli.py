@@ -14,6 +14,7 @@ import kesler as package
 from commands import (
     kesler,
     kesler_process,
+    learnt_file,
     messages,
     refused,
     write_csv,
@@ -154,11 +155,8 @@ BAD = {
 
 
 @pytest.fixture
-def model(capsys, tmp_path):
-    path = tmp_path / "good.kesler"
-    rows = write_jsonl(tmp_path / "good.jsonl", GOOD)
-    assert kesler(capsys, "learn", rows, "--model", path).code == 0
-    return path
+def model(tmp_path):
+    return learnt_file(tmp_path, GOOD)
 
 
 @pytest.fixture(params=BAD)
@@ -235,7 +233,7 @@ def newer(contents):
     ],
 )
 def test_a_model_that_cannot_be_read_is_a_sentence(capsys, model, spoil, words):
-    rows = model.with_name("good.jsonl")
+    rows = model.with_name("old.jsonl")
     model.write_bytes(spoil(model.read_bytes()))
     before = model.read_bytes()
     refused(kesler(capsys, "predict", rows, "--model", model), words)
@@ -245,7 +243,7 @@ def test_a_model_that_cannot_be_read_is_a_sentence(capsys, model, spoil, words):
 
 @pytest.mark.parametrize("place", ["/no/such/folder/m", "."])
 def test_a_model_that_cannot_be_written_is_refused_at_once(capsys, model, place):
-    done = kesler(capsys, "learn", model.with_name("good.jsonl"), "--model", place)
+    done = kesler(capsys, "learn", model.with_name("old.jsonl"), "--model", place)
     refused(done, "cannot be written")
     assert not done.out
 
@@ -255,7 +253,7 @@ def test_a_full_disk_is_a_sentence(capsys, model, monkeypatch):
         raise OSError(28, "No space left on device", "run.json")
 
     monkeypatch.setattr("kesler.cli.files.write_json", full)
-    rows = model.with_name("good.jsonl")
+    rows = model.with_name("old.jsonl")
     done = kesler(capsys, "compare", rows, "--json", model.with_name("run.json"))
     refused(done, "run.json: No space left on device")
 

@@ -1,12 +1,11 @@
 """kesler compare: what it prints and writes is what progressive validation finds."""
 
-import json
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from commands import as_entries, kesler, messages, refused, write_csv, write_jsonl
+from commands import account, as_entries, kesler, messages, refused, write_csv, write_jsonl
 from kesler import OnlineClassifier, mistake_bound, progressive_validate
 from kesler.datasets import load_pendigits
 from kesler.online.blocks import learn_rows
@@ -24,10 +23,6 @@ def validated(hypotheses, update="pa1", rows=ROWS):
 @pytest.fixture
 def mail(tmp_path):
     return write_jsonl(tmp_path / "mail.jsonl", ROWS)
-
-
-def account(path):
-    return json.loads(path.read_text("utf-8"))
 
 
 def test_the_table_and_the_summary(capsys, mail):

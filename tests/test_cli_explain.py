@@ -9,6 +9,7 @@ from commands import (
     as_entries,
     kesler,
     kesler_process,
+    learnt_file,
     messages,
     refused,
     write_csv,
@@ -22,11 +23,8 @@ NEW = messages(12, seed=5)
 
 
 @pytest.fixture
-def model(capsys, tmp_path):
-    path = tmp_path / "mail.kesler"
-    rows = write_jsonl(tmp_path / "old.jsonl", messages(200))
-    assert kesler(capsys, "learn", rows, "--model", path).code == 0
-    return path
+def model(tmp_path):
+    return learnt_file(tmp_path, messages(200))
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """kesler share: what it prints and writes is what the estimator finds."""
 
 import importlib.util
-import json
 
 import numpy as np
 import pytest
 
-from commands import kesler, messages, refused, write_csv, write_jsonl, write_svmlight
+from commands import account, kesler, messages, refused, write_csv, write_jsonl, write_svmlight
 from kesler import ShareBoostClassifier
 from kesler.datasets import load_pendigits
 
@@ -16,10 +15,6 @@ PENS = ("dataset:pendigits", "--features", "4")
 @pytest.fixture(scope="module")
 def pens():
     return load_pendigits()
-
-
-def account(path):
-    return json.loads(path.read_text("utf-8"))
 
 
 def table_of(done):

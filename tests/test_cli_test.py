@@ -11,6 +11,7 @@ from commands import (
     as_entries,
     kesler,
     kesler_process,
+    learnt_file,
     messages,
     refused,
     write_csv,
@@ -33,11 +34,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(folder):
-    path = folder / "mail.kesler"
-    rows = write_jsonl(folder / "old.jsonl", messages(60))
-    with kesler_process("learn", rows, "--model", path) as process:
-        process.communicate()
-    return path
+    return learnt_file(folder, messages(60))
 
 
 @pytest.fixture

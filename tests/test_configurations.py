@@ -1,6 +1,7 @@
 """The law of random configurations: any split, file or single row teaches the same."""
 
 import json
+import re
 import subprocess
 import warnings
 from itertools import islice
@@ -10,15 +11,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import configurations as configurations_of_tests
 import kesler
-from configurations import broken, configurations
+from configurations import OF_BATCHES, broken, broken_save, configurations, saves
 from kesler import KeslerError, OnlineClassifier, OnlineMultilabelClassifier
 from kesler.durable import Journal
 from kesler.online import saving
 from kesler.preprocessing import RandomFourier
+from kesler.settings.codec import ESTIMATORS
 from streams import assert_same_bits
 
-N_DRAWN = 300
+N_DRAWN, N_SAVED = 300, 90
 
 
 def seed_of_commit():
@@ -32,6 +35,41 @@ def test_random_configurations_keep_the_law(tmp_path):
     warnings.simplefilter("ignore")
     for each in islice(configurations(seed_of_commit()), N_DRAWN):
         assert broken(each, tmp_path) in ("", "refused"), each
+
+
+def test_models_at_random_are_saved_and_loaded_as_they_are(tmp_path):
+    warnings.simplefilter("ignore")
+    for each in islice(saves(seed_of_commit()), N_SAVED):
+        assert broken_save(each, tmp_path) in ("", "refused"), each
+
+
+def test_every_estimator_is_saved_at_random():
+    kinds = {name: getattr(kesler, name) for name in kesler.__all__ if name[0].isupper()}
+    assert {*ESTIMATORS, *OF_BATCHES} == {
+        n for n, kind in kinds.items() if hasattr(kind, "predict")
+    }
+
+
+@pytest.mark.parametrize("is_online", [True, False], ids=["online", "of batches"])
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        (
+            lambda model, X, y: model.set_params(**{min(model.get_params(deep=False)): 7}),
+            "other pa",
+        ),
+        (lambda model, X, y: model.fit(X, [*y[1:], y[0]]), "(other bytes|predicts otherwise)"),
+    ],
+    ids=["parameters", "what it learnt"],
+)
+def test_a_loaded_model_that_differs_breaks_the_law(lost, said, is_online, tmp_path, monkeypatch):
+    each = next(c for c in saves(0) if c.is_online == is_online and broken_save(c, tmp_path) == "")
+    X, y, _ = each.rows()
+    restored = configurations_of_tests._restored
+    monkeypatch.setattr(
+        configurations_of_tests, "_restored", lambda *saved: lost(restored(*saved), X, y)
+    )
+    assert re.search(said, broken_save(each, tmp_path))
 
 
 def test_rows_one_by_one_are_a_table_where_a_batch_of_them_is():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,41 +31,53 @@ def twice_the_distance(right: Any, wrong: Any) -> float:
     return 2.0 * abs(right - wrong)
 
 
-def chosen(rule: str, scores: Any, y: int, margins: Any) -> list[int]:
-    """The pairs that the rules' papers name, losses taken with a margin for each."""
-    losses = margins - (scores[y] - scores)
-    others = [s for s in range(len(scores)) if s != y]
-    with_loss = [s for s in others if losses[s] > 0]
-    if rule == "conproj":
-        return [s for s in others if scores[s] >= scores[y]]
-    if rule in ("simproj", "mira"):
-        return with_loss
-    return sorted(with_loss, key=lambda s: -losses[s])[:1]
+Moves = Callable[[int, Any, Any, Any], tuple[list[int], Any]]
 
 
-def oracle(X: Any, y: Any, rule: str, C: float, costs: Any) -> tuple[Any, int]:
-    """One pass with a vector a class; return them and the first trial that rounding decides."""
+def oracle(X: Any, y: Any, margins: Any, prices: Any, moves: Moves) -> tuple[Any, int]:
+    """One pass with a vector a class; return them and the first trial that rounding decides.
+
+    margins, prices : functions of a right and a wrong class: what a score must lead by, and what
+    the shortfall is multiplied by where the largest is sought.
+    moves : function (r, x, scores, losses) -> classes that r must outscore, and steps along them.
+    """
     w, n_known = np.zeros((int(max(y)) + 1, X.shape[1])), 0
     for t, (x, r) in enumerate(zip(X, map(int, y), strict=True)):
         if r == n_known:
             n_known += 1
             continue
-        scores = w[:n_known] @ x
-        margins = np.array([reference.margin_of(rule, C) * costs(r, s) for s in range(n_known)])
-        losses = margins - (scores[r] - scores)
-        ranked = np.sort(np.delete(losses, r))
-        close = 1e-4 * (1 + abs(scores).max())
-        leads = np.delete(scores[r] - scores, r)
-        undecided = (abs(leads) < close) & (leads != 0)
-        if undecided.any() or (abs(ranked) < close).any() or (np.diff(ranked) < close).any():
+        scores, known = w[:n_known] @ x, range(n_known)
+        losses = np.array([margins(r, s) for s in known]) - (scores[r] - scores)
+        if is_doubtful(scores, r, np.array([prices(r, s) for s in known]) * losses):
             return w, t
-        along = chosen(rule, scores, r, margins)
-        d = np.array([[(j == r) - float(j == s) for j in range(len(w))] for s in along])
-        if along:
-            views = np.einsum("sj,i->sji", d, x).reshape(len(along), -1)
-            step = reference.RULES[rule](losses[along], (views**2).sum(1), views @ views.T, C)
-            w += (step @ views).reshape(w.shape)
+        for s, step in zip(*moves(r, x, scores, losses), strict=True):
+            w[r] += step * x
+            w[s] -= step * x
     return w, len(X)
+
+
+def is_doubtful(scores: Any, r: int, slacks: Any) -> bool:
+    """Whether rounding decides which classes are above r, or which slacks are above others or 0."""
+    close = 1e-4 * (1 + abs(scores).max())
+    ranked, leads = np.sort(np.delete(slacks, r)), np.delete(scores[r] - scores, r)
+    near = ((abs(leads) < close) & (leads != 0)).any() or (abs(ranked) < close).any()
+    return bool(near or (np.diff(ranked) < close).any())
+
+
+def along(r: int, scores: Any, losses: Any, slacks: Any, constraints: str) -> list[int]:
+    """The classes that a rule's paper names: mistaken, violated, or the worst of these."""
+    others = [s for s in range(len(scores)) if s != r]
+    if constraints == "mistaken":
+        return [s for s in others if scores[s] >= scores[r]]
+    violated = [s for s in others if losses[s] > 0]
+    return violated if constraints == "violated" else sorted(violated, key=lambda s: -slacks[s])[:1]
+
+
+CONSTRAINTS = {
+    **dict.fromkeys(["conproj", "simperc"], "mistaken"),
+    **dict.fromkeys(["simproj", "mira"], "violated"),
+}
+"""Those of the rules that do not receive the worst alone."""
 
 
 @pytest.mark.parametrize("rule", [name for name in PRICEABLE if name in PLAIN_RULES])
@@ -74,8 +87,17 @@ def test_every_rule_equals_its_oracle(rule, stream, C):
     def costs(right: int, wrong: int) -> float:
         return 0.5 + ((7 * right + 3 * wrong) % 5) / 3
 
-    _, stop = oracle(stream.X, stream.y, rule, C, costs)
-    expected, _ = oracle(stream.X[:stop], stream.y[:stop], rule, C, costs)
+    def margins(right: int, wrong: int) -> float:
+        return reference.margin_of(rule, C) * costs(right, wrong)
+
+    def moves(r: int, x: Any, scores: Any, losses: Any) -> Any:
+        named = along(r, scores, losses, losses, CONSTRAINTS.get(rule, "worst"))
+        gram = x @ x * (1 + np.eye(len(named)))  # of views whose halves for r are the same
+        return named, reference.RULES[rule](
+            losses[named], gram.diagonal(), gram, C
+        ) if named else []
+
+    expected, stop = oracle(stream.X, stream.y, margins, lambda r, s: 1.0, moves)
     model = OnlineClassifier("multi", update=with_strength(rule, C), costs=costs)
     model.learn_one(stream.X[0], 0)
     model.partial_fit(stream.X[1:stop], stream.y[1:stop])
@@ -95,39 +117,6 @@ def limited_steps(rule: str, losses: Any, norms: Any, costs: Any, C: float) -> A
     return steps / len(losses)
 
 
-def oracle_of_steps(X: Any, y: Any, rule: str, C: float, costs: Any) -> tuple[Any, int]:
-    """As `oracle`, with a margin of 1 for all pairs and costs that limit the steps."""
-    w, n_known = np.zeros((int(max(y)) + 1, X.shape[1])), 0
-    for t, (x, r) in enumerate(zip(X, map(int, y), strict=True)):
-        if r == n_known:
-            n_known += 1
-            continue
-        scores = w[:n_known] @ x
-        priced = np.array([costs(r, s) for s in range(n_known)])
-        losses = 1 - (scores[r] - scores)
-        close = 1e-4 * (1 + abs(scores).max())
-        leads, slacks = np.delete(scores[r] - scores, r), np.delete(priced * losses, r)
-        undecided = (abs(leads) < close) & (leads != 0)
-        ranked = np.sort(slacks)
-        if undecided.any() or (abs(ranked) < close).any() or (np.diff(ranked) < close).any():
-            return w, t
-        others = [s for s in range(n_known) if s != r]
-        if rule in ("simperc", "conproj"):
-            along = [s for s in others if scores[s] >= scores[r]]
-        else:
-            along = [s for s in others if losses[s] > 0]
-        if rule in ("pa1", "pa2"):
-            along = sorted(along, key=lambda s: -priced[s] * losses[s])[:1]
-        if along:
-            norms = np.full(len(along), 2 * float(x @ x))
-            steps = limited_steps(rule, losses[along], norms, priced[along], C)
-            assert rule == "pa2" or (steps / priced[along]).sum() <= C * (1 + 1e-9)
-            for s, step in zip(along, steps, strict=True):
-                w[r] += step * x
-                w[s] -= step * x
-    return w, len(X)
-
-
 @pytest.mark.parametrize("rule", ["pa1", "pa2", "simperc", "conproj", "simproj"])
 @settings(max_examples=15)
 @given(stream=streams(), C=st.sampled_from([0.02, 0.1]))
@@ -135,8 +124,15 @@ def test_costs_that_scale_steps_equal_their_oracle(rule, stream, C):
     def costs(right: int, wrong: int) -> float:
         return 0.25 + ((7 * right + 3 * wrong) % 5) / 2
 
-    _, stop = oracle_of_steps(stream.X, stream.y, rule, C, costs)
-    expected, _ = oracle_of_steps(stream.X[:stop], stream.y[:stop], rule, C, costs)
+    def moves(r: int, x: Any, scores: Any, losses: Any) -> Any:
+        priced = np.array([costs(r, s) for s in range(len(scores))])
+        named = along(r, scores, losses, priced * losses, CONSTRAINTS.get(rule, "worst"))
+        norms = np.full(len(named), 2 * float(x @ x))
+        steps = limited_steps(rule, losses[named], norms, priced[named], C) if named else []
+        assert rule == "pa2" or (steps / priced[named]).sum() <= C * (1 + 1e-9)
+        return named, steps
+
+    expected, stop = oracle(stream.X, stream.y, lambda r, s: 1.0, costs, moves)
     model = OnlineClassifier("multi", update=rule, C=C, costs=Costs(costs, "steps"))
     model.learn_one(stream.X[0], 0)
     model.partial_fit(stream.X[1:stop], stream.y[1:stop])

@@ -18,10 +18,12 @@ from kesler import (
 from kesler.budgets import Budget
 from kesler.candidates import Candidates
 from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
+from kesler.links import Exponential
 from kesler.maps import Contrast
-from kesler.preprocessing import Replay, ZScores
+from kesler.preprocessing import Counts, RandomFourier, Ranges, Replay, ZScores
 from kesler.settings.codec import ESTIMATORS, estimator_of, settings_of
-from kesler.settings.table import SETTINGS
+from kesler.settings.table import SETTINGS, count_or_name, number_or_name
+from kesler.updates import SOBA, HingeGradient
 from streams import assert_same_bits
 
 RNG = np.random.default_rng(5)
@@ -134,6 +136,86 @@ def test_every_setting_has_a_value_in_these_laws(name):
     made = {**VALUES, **{parameter: 0 for _, given in TOGETHER for parameter in given}}
     rest = {"eta", "delta"}  # of rules, as C and r
     assert set(getattr(kesler, name)().get_params(deep=False)) <= set(made) | rest
+
+
+# ---- numbers and truth values of NumPy -----------------------------------------------------------
+
+NUMBERS: dict[str, Any] = {
+    "C": 0.5, "eta": 0.5, "delta": 0.25, "r": 2.0, "sigma": 2.0, "intercept": 0.5,
+    "half_life": 16.0, "discount": 0.5, "demotion": 0.5, "share": 0.25, "exploration": 0.25,
+    "label_budget": 0.5,
+    "budget": 5, "replay": 2, "candidates": 2, "memory_limit": 10**8, "epochs": 2, "seed": 7,
+    "random_state": 7, "averaged": True, "shuffle": True, "uncertainty": True, "weighted": True,
+}  # fmt: skip
+"""A value of each setting that may be a number or a truth value."""
+
+BESIDE: dict[str, dict[str, Any]] = {
+    "C": {"update": "pa1"}, "eta": {"update": "hinge"}, "delta": {"update": "margin-perceptron"},
+    "r": {"update": "arow"}, "sigma": {"kernel": "rbf", "update": "simproj"},
+    "budget": {"kernel": "rbf", "update": "simproj"}, "averaged": {"update": "pa1"},
+    "label_budget": {"update": "pa1"}, "half_life": {"update": "pa1"},
+}  # fmt: skip
+"""What a setting needs to have an effect."""
+
+OF_NUMPY = {float: (np.float32, np.float64, np.int64), int: (np.int64, np.int32), bool: (np.bool_,)}
+
+
+def numbers():
+    for name in ESTIMATORS:
+        own = getattr(kesler, name)().get_params(deep=False)
+        yield from ((name, setting) for setting in own if setting in NUMBERS)
+
+
+def outcome(name: str, settings: dict[str, Any], path: Any) -> Any:
+    """Return what an estimator has learnt and stores of its settings, or that it is refused."""
+    begun = {"classes": ["a", "b", "c"]} if name == "BanditClassifier" else {}
+    own = getattr(kesler, name)().get_params(deep=False)
+    model = getattr(kesler, name)(**begun, **{n: v for n, v in settings.items() if n in own})
+    rows = WORDS if "candidates" in settings or "memory_limit" in settings else X
+    try:
+        learnt_from(model, rows)
+    except kesler.KeslerError:
+        return "refused"
+    model.save(path)
+    return path.read_bytes(), said_of(model, rows)
+
+
+def said_of(model: Any, rows: Any) -> list[Any]:
+    return np.asarray(model.decision_function(rows)).tolist()
+
+
+@pytest.mark.parametrize(("name", "setting"), list(numbers()))
+def test_numbers_of_numpy_are_settings_as_those_of_python_are(name, setting, tmp_path):
+    value, beside = NUMBERS[setting], BESIDE.get(setting, {})
+    expected = outcome(name, beside | {setting: value}, tmp_path / "model")
+    for kind in OF_NUMPY[type(value)]:
+        given = kind(value)
+        if given == value:
+            if isinstance(given, np.integer) != isinstance(value, int):  # files say 2, not 2.0
+                expected = outcome(name, beside | {setting: given.item()}, tmp_path / "model")
+            assert outcome(name, beside | {setting: given}, tmp_path / "model") == expected, kind
+
+
+def test_every_setting_that_is_a_number_has_one_in_these_laws():
+    for name, setting in SETTINGS.items():
+        is_one = isinstance(setting.default, (bool, int, float)) or setting.read in (
+            *(float, int, bool, number_or_name, count_or_name),
+        )
+        assert not is_one or name in NUMBERS or name in OF_FUNCTIONS, name
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [(HingeGradient, "invariant"), (SOBA, "diagonal"), (Contrast, "relative"),
+     (Exponential, "exact"), (Exponential, "balanced"), (Counts, "damped"),
+     (RandomFourier, "information"), (Ranges, "information")],
+)  # fmt: skip
+def test_truth_values_of_numpy_are_those_of_python(part, name):
+    for value in (True, False):
+        assert repr(part(**{name: np.bool_(value)})) == repr(part(**{name: value}))
+    for wrong in (1, "yes", np.array([True]), None):
+        with pytest.raises(kesler.KeslerError, match="give True or False"):
+            part(**{name: wrong})
 
 
 # ---- the default keeps what it is ----------------------------------------------------------------

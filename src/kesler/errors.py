@@ -40,6 +40,26 @@ def require_count(name: str, value: Any, what: str) -> int:
     return int(value)
 
 
+def is_flag(value: Any) -> bool:
+    """Return whether a value is True or False, of Python or of NumPy.
+
+    Examples
+    --------
+    >>> is_flag(False), is_flag(0), is_flag("yes")
+    (True, False, False)
+    """
+    is_numpys = str(getattr(value, "dtype", "")) == "bool" and not value.shape
+    return isinstance(value, bool) or is_numpys
+
+
+def require_flag(part: Any, name: str) -> None:
+    """Keep a parameter of a part as a bool; raise unless it is True or False."""
+    value = getattr(part, name)
+    if not is_flag(value):
+        raise KeslerError(f"{type(part).__name__}({name}={value!r}): give True or False")
+    object.__setattr__(part, name, bool(value))
+
+
 # ---- what only some estimators have -------------------------------------------------------------
 
 UNESTIMATED = (

@@ -14,17 +14,14 @@ __all__ = ["register"]
 def register(connection: sqlite3.Connection, model: Any, name: str = "classify") -> list[str]:
     """Register a model as functions of a connection to SQLite.
 
-    ``select classify(body) from tickets`` then returns the class of each row, and
-    ``classify_confidence(body)`` the probability that it is right. The functions do not learn.
+    They are those that :func:`kesler.duckdb.register` makes, and do not learn either.
 
     Parameters
     ----------
     connection : sqlite3.Connection
         The connection.
-    model : OnlineClassifier, str or path
-        A fitted classifier of texts or tables, or a file that one was saved to.
-    name : str, default "classify"
-        The name of the function of classes; an existing function of this name is replaced.
+    model, name : as in :func:`kesler.duckdb.register`
+        Rows are texts or tables.
 
     Returns
     -------

@@ -16,7 +16,7 @@ Update = Callable[..., None]
 """update(parameters, positions, z, margin, weights, states, numbers): changes the last three."""
 
 MOST_STATES = 4
-FEWEST_NUMBERS, MOST_NUMBERS = 8, 1 << 24
+FEWEST_NUMBERS, MOST_NUMBERS = UpdateRule.n_numbers, 1 << 24
 
 
 @dataclass(frozen=True)

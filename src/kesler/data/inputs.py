@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -414,7 +415,7 @@ def require_width(rows: Rows, width: int | None, *, more: bool) -> None:
 
 def intercept_value(intercept: Any) -> float:
     """Return the value of the constant feature."""
-    if not (isinstance(intercept, (int, float)) and math.isfinite(intercept)):
+    if not (isinstance(intercept, Real) and math.isfinite(intercept)):
         raise KeslerError(
             f"intercept={intercept!r} must be a finite number: it is the value of a feature that "
             "every row is given, 0 for none"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import signature
+from numbers import Integral
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -597,7 +598,7 @@ class KeslerReduction(AbsentMethods, MetaEstimatorMixin, ClassifierMixin, BaseEs
     def _require_whole_numbers(self) -> None:
         for name in ("n_passes", "max_memory"):
             value = getattr(self, name)
-            if not (isinstance(value, int) and value >= 1):
+            if not (isinstance(value, Integral) and int(value) >= 1):
                 raise KeslerError(f"{name}={value!r} must be a whole number, 1 or more")
 
     def _known(self: Self) -> Self:

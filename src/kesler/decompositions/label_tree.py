@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -426,5 +427,5 @@ class LabelTree(Decomposition):
             value = getattr(self, name)
             if name == "max_depth" and value is None:
                 continue
-            if not (isinstance(value, int) and value >= least):
+            if not (isinstance(value, Integral) and int(value) >= least):
                 raise KeslerError(f"{name}={value!r} must be a whole number, {least} or more")

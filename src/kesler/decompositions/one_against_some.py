@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from inspect import signature
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -399,7 +400,7 @@ class OneAgainstSome(Decomposition):
             value = getattr(self, name)
             if name == "n_candidates" and value is None:
                 continue
-            if not (isinstance(value, int) and value >= 1):
+            if not (isinstance(value, Integral) and int(value) >= 1):
                 raise KeslerError(f"{name}={value!r} must be a whole number, 1 or more")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -349,12 +350,12 @@ class ErrorCorrectingTournament(Tournament):
 
     def _n_eliminations(self) -> int:
         m = self.n_eliminations
-        if not (isinstance(m, int) and m >= 1):
+        if not (isinstance(m, Integral) and m >= 1):
             raise KeslerError(
                 f"n_eliminations={m!r} must be a whole number, 1 or more: the number of defeats "
                 "after which a class is eliminated"
             )
-        return m
+        return int(m)
 
 
 def decided(referee: Any, X: Any) -> Mask:

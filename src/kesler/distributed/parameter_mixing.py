@@ -13,6 +13,7 @@ import copy
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
@@ -371,7 +372,7 @@ def _require_arguments(learner: Any, epochs: Any, mixing: Any) -> None:
             f"{type(learner).__name__} is not an online learner: pass an online learner such as "
             "OnlineClassifier to learn, and a SoftmaxClassifier or ShareBoostClassifier to fit"
         )
-    if not (isinstance(epochs, int) and not isinstance(epochs, bool) and epochs > 0):
+    if not (isinstance(epochs, Integral) and not isinstance(epochs, bool) and int(epochs) > 0):
         raise KeslerError(f"epochs={epochs!r} must be an integer above 0")
     if mixing not in ("mistakes", "uniform"):
         raise KeslerError(f"mixing={mixing!r} is unknown: use 'mistakes' or 'uniform'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -61,7 +62,7 @@ def _of_classifier(method: Any, table: Table, classes: Any, refit: Refit) -> Met
     if refit is None and last is not None:
         declared = table.labels if classes is None else list(classes)
         return PartialFitMethod(transformers, last, table, declared)
-    return RefitMethod(method, table, refit if isinstance(refit, int) else 1)
+    return RefitMethod(method, table, int(refit) if isinstance(refit, Integral) else 1)
 
 
 def _unknown(method: Any) -> KeslerError:
@@ -75,7 +76,7 @@ def _unknown(method: Any) -> KeslerError:
 
 def require_refit(refit: Any) -> None:
     """Raise unless `refit` is None, "doubling" or an integer of 1 or more."""
-    is_number = isinstance(refit, int) and not isinstance(refit, bool) and refit >= 1
+    is_number = isinstance(refit, Integral) and not isinstance(refit, bool) and int(refit) >= 1
     if refit is not None and refit != "doubling" and not is_number:
         raise KeslerError(
             f"refit={refit!r}: give 'doubling', or the number of rows before the first fit, such "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from numbers import Integral
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def resolve_memory_limit(given: Any) -> int | None:
     n_bytes = 0.0
     if isinstance(given, str) and (found := _WRITTEN.fullmatch(given)):
         n_bytes = float(found[1]) * (_UNITS | _BINARY).get(found[2].upper(), 0)
-    elif isinstance(given, (Integral, float)) and not isinstance(given, bool):
+    elif isinstance(given, Real) and not isinstance(given, bool):
         n_bytes = float(given)
     if not 1 <= n_bytes < 2**62:
         raise KeslerError(

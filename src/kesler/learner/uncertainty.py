@@ -76,7 +76,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.rows import Rows
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, is_flag
 from kesler.interrupts import Postponed
 from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Answers, Kind
@@ -562,7 +562,7 @@ def require_confidence(least: Any) -> float:
 
 def require_use(use: Any) -> Use:
     """Return a value of the parameter `uncertainty`; raise unless it is a valid one."""
-    if use is True or use is False:
+    if is_flag(use):
         return bool(use)
     if isinstance(use, str) and use in ("auto", "full"):
         return "auto" if use == "auto" else "full"

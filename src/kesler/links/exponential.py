@@ -7,9 +7,7 @@ import math
 from dataclasses import dataclass
 from numbers import Real
 
-import numpy as np
-
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, require_flag
 from kesler.links.link import EXTENT, MASS, SCALE, WEIGHT, Geometry, Link
 
 # Exponents are at most REACH above the reference, and clipped at LIMIT (float32 overflows at 88).
@@ -122,10 +120,7 @@ class Exponential(Link):
                 "it is the sum of all weights"
             )
         for name in ("balanced", "exact"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise KeslerError(
-                    f"Exponential({name}={getattr(self, name)!r}): give True or False"
-                )
+            require_flag(self, name)
         object.__setattr__(self, "alpha", float(self.alpha))
         object.__setattr__(self, "total", float(self.total))
 

@@ -9,7 +9,7 @@ from numbers import Real
 import numpy as np
 
 from kesler.compiled.jit.simd import beyond
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, require_flag
 from kesler.maps.feature_map import Elementwise, FeatureMap
 
 LEAST = np.float32(1e-30)  # negligible beside any share
@@ -82,8 +82,7 @@ class Contrast(FeatureMap):
                 f"Contrast(smoothing={self.smoothing!r}): smoothing must be a number of rows, "
                 "from 0 to 1,000,000"
             )
-        if not isinstance(self.relative, bool):
-            raise KeslerError(f"Contrast(relative={self.relative!r}): give True or False")
+        require_flag(self, "relative")
 
     @property
     def g(self) -> Elementwise:  # type: ignore[override]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from kesler.data import inputs
 from kesler.data.labels import Label
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, is_flag
 from kesler.exploration import (
     Exploration,
     Greedy,
@@ -396,7 +396,7 @@ C, eta, delta, r, columns, on_mismatch
             learning depends on the probability.
         """
         learner, code = _waiting(self, predicted)
-        if not isinstance(right, (bool, np.bool_)):
+        if not is_flag(right):
             raise KeslerError(f"right={right!r} must be True or False")
         if new_class is not None and right:
             raise KeslerError(
@@ -546,6 +546,6 @@ def _is_named(value: Any, names: Mapping[str, Any]) -> bool:
 
 
 def _truth(name: str, value: Any) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
+    if not is_flag(value):
         raise KeslerError(f"{name}={value!r} must be True or False")
     return bool(value)

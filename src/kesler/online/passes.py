@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from kesler.data.inputs import BLOCK_ENTRIES
 from kesler.data.rows import Rows
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, is_flag
 from kesler.learner.combinations import require_epochs
 from kesler.learner.ensemble import EnsembleLearner
 from kesler.learner.targets import Targets
@@ -80,7 +80,7 @@ class Plan:
 
 
 def _shuffles(model: Model, shuffle: Any) -> bool:
-    if shuffle is True or shuffle is False:
+    if is_flag(shuffle):
         return bool(shuffle)
     if not (isinstance(shuffle, str) and shuffle == AUTO):
         raise KeslerError(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -437,7 +438,7 @@ class StructuredLearner:
         return cost
 
     def _rule(self) -> UpdateRule:
-        if not (isinstance(self.n_best, int) and self.n_best > 0):
+        if not (isinstance(self.n_best, Integral) and self.n_best > 0):
             raise KeslerError(f"n_best={self.n_best!r}: give an integer of 1 or more")
         rule = rule_of(self.update, self.get_params(deep=False))
         if rule.preconditioner is not None or rule.constraints in VS_REST:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kesler.codes import Method
-from kesler.preprocessing.method import Preprocessing, require_flag
+from kesler.errors import require_flag
+from kesler.preprocessing.method import Preprocessing
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, require_flag
 from kesler.preprocessing.expansion import Expansion, require_integer
-from kesler.preprocessing.method import require_flag
 
 # The bandwidth for many inputs, whose distances hardly differ, and for how many inputs it is that.
 NARROW, WIDE, WIDE_FROM = 0.25, 1.0, 128

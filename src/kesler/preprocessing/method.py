@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-from kesler.errors import KeslerError
+from typing import ClassVar
 
 """Numbers of the methods, as in `kesler.compiled.trial.preprocessing`."""
 
@@ -40,10 +38,3 @@ class Preprocessing:
     def n_statistics(self) -> int:
         """Number of statistics that are stored for each feature."""
         raise NotImplementedError
-
-
-def require_flag(part: Any, name: str) -> None:
-    """Raise an error unless a parameter is True or False."""
-    value = getattr(part, name)
-    if not isinstance(value, bool):
-        raise KeslerError(f"{type(part).__name__}({name}={value!r}): give True or False")

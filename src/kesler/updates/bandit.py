@@ -9,7 +9,7 @@ from numbers import Real
 from typing import ClassVar, Literal
 
 from kesler.codes import Feedback
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, require_flag
 from kesler.parts.constraints import Selection
 from kesler.updates.rule import UpdateRule, no_steps
 
@@ -116,8 +116,7 @@ class SOBA(FeedbackRule):
         is_number = isinstance(self.a, Real) and not isinstance(self.a, bool)
         if not (is_number and math.isfinite(self.a) and self.a > 0):
             raise KeslerError(f"SOBA(a={self.a!r}): a must be a finite number above 0")
-        if not isinstance(self.diagonal, bool):
-            raise KeslerError(f"SOBA(diagonal={self.diagonal!r}): diagonal must be True or False")
+        require_flag(self, "diagonal")
         object.__setattr__(self, "a", float(self.a))
 
     @property

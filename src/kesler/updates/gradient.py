@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import ClassVar
 
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, require_flag
 from kesler.parts.constraints import Requirement
 from kesler.updates.rule import Steps, UpdateRule
 
@@ -152,11 +152,7 @@ class GradientRule(UpdateRule):
                 f"{type(self).__name__}(eta={self.eta!r}): eta must be a finite number above 0, "
                 "since it is the step size"
             )
-        if not isinstance(self.invariant, bool):
-            raise KeslerError(
-                f"{type(self).__name__}(invariant={self.invariant!r}): invariant must be True "
-                "(steps that never overshoot) or False (plain gradient steps)"
-            )
+        require_flag(self, "invariant")
         object.__setattr__(self, "eta", float(self.eta))
 
     @property

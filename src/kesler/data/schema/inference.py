@@ -182,7 +182,7 @@ def _inferred(name: str, known: list[Any], hints: Options, *, alone: bool) -> Co
         return Column(name, "date", {"format": DAYS}, "numbers that are days")
     found = _notation_of(stated, _decimals(hints), n_odd)
     if found is not None:
-        return _of_numbers(name, stated, found)
+        return _of_numbers(name, *found)
     dates = _of_dates(name, stated, hints, n_odd)
     if dates is not None:
         return dates
@@ -224,12 +224,13 @@ def _are_numbers(items: Sequence[Any]) -> bool:
     return {*map(type, items)} <= {int, float}
 
 
-def _notation_of(cells: list[Any], decimals: Sequence[str], n_odd: int) -> Notation | None:
-    """Return the notation in which cells are numbers; None if too many are not."""
+def _notation_of(
+    cells: list[Any], decimals: Sequence[str], n_odd: int
+) -> tuple[Notation, list[float]] | None:
+    """Return the notation in which cells are numbers, and these; None if too many are not."""
     found = notation([cell for cell in cells if isinstance(cell, str)], decimals, n_odd)
-    if found is None or len(_numbers_in(cells, found.options)) < max(1, len(cells) - n_odd):
-        return None
-    return found
+    numbers = [] if found is None else _numbers_in(cells, found.options)
+    return None if found is None or len(numbers) < max(1, len(cells) - n_odd) else (found, numbers)
 
 
 def _numbers_in(cells: Sequence[Any], options: Options) -> list[float]:
@@ -242,9 +243,8 @@ def _numbers_in(cells: Sequence[Any], options: Options) -> list[float]:
     return numbers
 
 
-def _of_numbers(name: str, known: list[Any], found: Notation) -> Column:
+def _of_numbers(name: str, found: Notation, numbers: list[float]) -> Column:
     """Return the column of numbers: an identifier if it counts or is named as one."""
-    numbers = _numbers_in(known, found.options)
     distinct = len(set(numbers)) == len(numbers) >= MANY
     whole = all(number == int(number) for number in numbers)
     steps = {b - a for a, b in pairwise(numbers)}
