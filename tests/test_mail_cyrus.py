@@ -30,6 +30,12 @@ globals().update({name: getattr(test_mail_sorter, name) for name in ("mailbox", 
 pytestmark = needs_cyrus
 
 
+@pytest.fixture(params=["imap"])
+def kind(request):
+    """How the sorter sees the mailbox: Cyrus keeps none as a Maildir."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
 def dovecot():
     """The server, under the name that the tests know."""

@@ -344,6 +344,7 @@ def test_new_numbers_of_all_messages_change_nothing(mailbox):
     assert mailbox.answers() == answers
 
 
+@only_imap
 @pytest.mark.parametrize("seed", range(3))
 def test_what_has_changed_is_found_as_by_a_search(mailbox, seed, monkeypatch):
     """QRESYNC, against a connection that searches all messages each time."""
