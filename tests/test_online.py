@@ -286,6 +286,19 @@ def test_a_function_of_groups_that_fails_leaves_no_trace(answer, row):
     model.learn_one(row, 1)
 
 
+@pytest.mark.parametrize("rows", [EYE, sparse.csr_array(EYE)], ids=["dense", "sparse"])
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_a_label_refused_at_the_end_of_a_batch_leaves_all_of_it_unlearnt(rows, epochs, monkeypatch):
+    """Also of a batch of several blocks."""
+    monkeypatch.setattr("kesler.data.inputs.BLOCK_ENTRIES", 4)
+    groups = Grouped(lambda label: ["all"] if label < 3 else None)
+    model = OnlineClassifier([PerClass(), groups], update="pa1", epochs=epochs)
+    model.partial_fit(EYE[:3], [0, 1, 2])
+    before = everything(model)
+    refused(lambda: model.partial_fit(rows, [0, 1, 2, 7]), "7")
+    assert everything(model) == before
+
+
 # ---- progressive validation ---------------------------------------------------------------------
 
 
