@@ -7,7 +7,6 @@ import msgspec
 from starlette.testclient import TestClient
 
 from kesler.service import ModelRegistry, Settings, application
-from kesler.service.bodies import described
 from kesler.service.endpoints import ENDPOINTS
 
 LINES = {"content-type": "application/x-ndjson"}
@@ -46,12 +45,20 @@ class CheckedClient(TestClient):
 
 
 def is_of(value, kind):
-    """A value has the fields of a type, and no others."""
+    """A value has the fields of a type, and no others, and so have those within it."""
     try:
-        msgspec.convert(value, kind)
+        return keeps(value, msgspec.to_builtins(msgspec.convert(value, kind)))
     except msgspec.ValidationError:
         return False
-    return value.keys() <= described(kind).keys()
+
+
+def keeps(value, found):
+    """Another value has all fields that a value has."""
+    if isinstance(value, dict):
+        return value.keys() <= found.keys() and all(keeps(value[k], found[k]) for k in value)
+    if isinstance(value, list):
+        return len(value) == len(found) and all(map(keeps, value, found))
+    return True
 
 
 def served(path, clock=lambda: 0.0, **settings):

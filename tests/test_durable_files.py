@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import logging
 import os
 import signal
@@ -294,12 +295,38 @@ def test_events_that_are_taken_back_together_leave_what_single_ones_leave(desk, 
     assert [each.by for each in mail.history(6)] == ["eve"] * 6 and desk.check() == []
 
 
+def test_labels_of_derived_types_are_those_of_their_values(desk, tmp_path):
+    class Team(enum.StrEnum):
+        POST = "post"
+
+    class Name(str):
+        pass
+
+    class Rank(int):
+        pass
+
+    given = ((Team.POST, "post"), (Name("post"), "post"), (Rank(3), 3))
+    for i, (label, value) in enumerate(given):
+        model = desk.open(f"model {i}", make())
+        model.learn_one({"a": 1.0}, label)
+        (event,) = model.history(None)
+        assert event.answer == value and type(event.answer) is type(value)
+        assert model.predict_one({"a": 1.0}) == value
+
+
+def test_a_backup_that_cannot_be_written_is_a_sentence(desk, mail, tmp_path):
+    with pytest.raises(KeslerError, match=r"none.copy\.db|unable to open"):
+        desk.backup(tmp_path / "none" / "copy.db")
+    assert not (tmp_path / "none").exists()
+
+
 def test_backup_and_check(desk, mail, tmp_path):
     desk.backup(tmp_path / "copy.db")
     with pytest.raises(KeslerError, match="exists already"):
         desk.backup(tmp_path / "copy.db")
     with Journal(tmp_path / "copy.db") as copy:
         assert copy.check() == []
+        assert repr(copy) == f"Journal({str(tmp_path / 'copy.db')!r})"
         assert repr(copy.open("mail").history(None)) == repr(mail.history(None))
     mail._replica.learner.learn_one({"w1": 1}, "a")
     assert "differs from one" in desk.check()[0]

@@ -4,6 +4,7 @@ import random
 import sqlite3
 
 import pytest
+from sklearn.base import clone
 
 from kesler import KeslerError, OnlineClassifier
 from kesler.durable import Journal
@@ -60,6 +61,34 @@ def test_a_refused_row_takes_all_of_a_block_back(path):
             mail.learn_one([1.0, 2.0], "z", id="third")
         assert mail.n_trials_ == 1 and mail.find("second") is None and mail.kept() == {}
         assert not journal.check()
+
+
+@pytest.mark.parametrize("named", ["relabel", "merge"])
+def test_others_follow_changes_of_names_that_are_removed_with_a_class(path, named, monkeypatch):
+    """They go on from a copy of the time before the first row that has changed."""
+    monkeypatch.setattr("kesler.durable.replica.LEAST_SPACING", 20)
+    rows = [each for each in ROWS * 4 if each[1] != "c"]
+    plain = OnlineClassifier("multi", update="pa1")
+    expected = clone(plain)
+    for i, (x, y) in enumerate(rows):
+        expected.learn_one(x, "b" if named == "merge" or i == 0 else y)
+    with Journal(path) as journal, Journal(path) as other:
+        mail, same = journal.open("mail", plain), other.open("mail", plain)
+        for i, (x, y) in enumerate(rows):
+            same.learn_one(x, y, id=f"m{i}")
+        for x, _ in ROWS[:5]:
+            mail.learn_one(x, "c")
+        assert [*same.classes_] == ["a", "b", "c"]
+        if named == "relabel":
+            mail.relabel("m0", "b")
+        else:
+            mail.merge("a", "b")
+        mail.forget_class("c")
+        for model in (same, mail):
+            assert [*model.classes_] == [*expected.classes_]
+            for x, _ in ROWS[:7]:
+                assert model.predict_proba_one(x) == expected.predict_proba_one(x)
+        assert not other.check()
 
 
 def test_find_and_predictions_see_the_block_so_far(path):

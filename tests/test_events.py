@@ -237,10 +237,14 @@ def test_a_named_event_is_refused_as_in_a_batch_and_leaves_no_trace(x):
 
 
 @pytest.mark.parametrize("label", [float("nan"), None, [1]], ids=repr)
-def test_a_refused_label_leaves_no_name(label):
-    model = by_events(OnlineClassifier(), [({"a": 1.0}, 0), ({"b": 1.0}, 1)])
+@pytest.mark.parametrize("columns", ["auto", None])
+@pytest.mark.parametrize(
+    "rows", [({"a": 1.0}, {"b": 1.0}, {"new": 1.0}), ("a", "b", "new")], ids=["named", "texts"]
+)
+def test_a_refused_label_leaves_no_name(rows, columns, label):
+    model = by_events(OnlineClassifier(columns=columns), [(rows[0], 0), (rows[1], 1)])
     with pytest.raises(KeslerError, match="label"):
-        model.learn_one({"new": 1.0}, label)
+        model.learn_one(rows[2], label)
     assert model.vocabulary_.names == ["a", "b"] and model.n_trials_ == 2
 
 

@@ -209,6 +209,19 @@ def test_answers_agree_with_one_another(setting):
     assert learnt(model) == before
 
 
+@every_setting
+def test_what_no_feature_adds_to_a_score_is_the_same_for_all_rows(setting):
+    """Also to that of a label that is no candidate of a row, as most are here."""
+    X, sets, _ = stream(9)
+    model = learner(setting).partial_fit(X, sets)
+    for label in model.classes_[:25:3].tolist():
+        found = [model.explain_one(row[None], label, n=10**6) for row in X[:20]]
+        for why in found:
+            parts = [*why.contributions, why.remainder, why.intercept]
+            assert why.score == pytest.approx(sum(each.score for each in parts), abs=1e-4)
+            assert why.intercept.score == pytest.approx(found[0].intercept.score, abs=1e-4)
+
+
 def test_predictions_of_too_many_labels_are_refused(monkeypatch):
     X, sets, _ = stream(9)
     model = learner().partial_fit(X, sets)

@@ -28,6 +28,7 @@ from kesler import (
     progressive_validate,
     update_rule,
 )
+from kesler.data import model_file
 from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.maps import MAPS, Distance, Frequency, Product, ProductMean
 from kesler.updates import MIRA, PassiveAggressive
@@ -284,6 +285,43 @@ def test_a_function_of_groups_that_fails_leaves_no_trace(answer, row):
         model.learn_one(row, 3)
     assert everything(model) == before
     model.learn_one(row, 1)
+
+
+@pytest.mark.parametrize("columns", [[2], [0, 2], [1, 0], [0, 0]], ids=str)
+def test_files_that_name_groups_that_there_are_not_are_refused(columns, tmp_path):
+    groups = Grouped({"a": [0, 1], "b": [1, 2]})
+    model = OnlineClassifier([PerClass(), groups], update="pa1").fit(EYE[:3], [0, 1, 2])
+    model.save(tmp_path / "model")
+    arrays, metadata = model_file.load(tmp_path / "model")
+    metadata = json.loads(json.dumps(metadata))
+    assert metadata["learners"][0]["memberships"][1][-3:] == [[0], [0, 1], [1]]
+    metadata["learners"][0]["memberships"][1][-1] = columns
+    model_file.save(tmp_path / "changed", arrays, metadata)
+    refused(lambda: load(tmp_path / "changed"), "damaged", "memberships name groups")
+
+
+@pytest.mark.parametrize("kind", [KeyError, TypeError, IndexError, OverflowError, MemoryError])
+def test_whatever_does_not_fit_in_a_file_is_a_sentence(kind, tmp_path, monkeypatch):
+    OnlineClassifier().fit(EYE[:3], [0, 1, 2]).save(tmp_path / "model")
+
+    def failing(*_: Any) -> Any:
+        raise kind("beyond")
+
+    monkeypatch.setattr("kesler.online.saving._model_of", failing)
+    refused(lambda: load(tmp_path / "model"), "damaged", kind.__name__)
+
+
+@pytest.mark.parametrize("rows", [EYE, sparse.csr_array(EYE)], ids=["dense", "sparse"])
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_a_label_refused_at_the_end_of_a_batch_leaves_all_of_it_unlearnt(rows, epochs, monkeypatch):
+    """Also of a batch of several blocks."""
+    monkeypatch.setattr("kesler.data.inputs.BLOCK_ENTRIES", 4)
+    groups = Grouped(lambda label: ["all"] if label < 3 else None)
+    model = OnlineClassifier([PerClass(), groups], update="pa1", epochs=epochs)
+    model.partial_fit(EYE[:3], [0, 1, 2])
+    before = everything(model)
+    refused(lambda: model.partial_fit(rows, [0, 1, 2, 7]), "7")
+    assert everything(model) == before
 
 
 # ---- progressive validation ---------------------------------------------------------------------

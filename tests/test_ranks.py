@@ -110,6 +110,8 @@ def test_measurements_and_other_learners(make):
     found = model.predict_path(X, 0)
     assert np.mean([each.path == label for each, label in zip(found, y, strict=True)]) > 1 / 12
     assert model.predict_path_one(X[3], 0) == found[3]
+    said_of_new = [*found[3].nodes] if model._learner.uncertainty else []
+    assert [*found[3].new] == said_of_new
 
 
 # ---- answers -------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The service: every endpoint, what it refuses, and what is on the disk afterwards."""
 
+import asyncio
 import gzip
 import json
 import os
@@ -18,6 +19,7 @@ from desks import LINES, ROWS, TOKENS, bearer, error_of, exported, post, served,
 from kesler import KeslerError, OnlineMultilabelClassifier
 from kesler.durable import Journal
 from kesler.service import Client, ModelRegistry, Settings, Tokens
+from kesler.service.api import Lines as LinesOfAnswers
 from kesler.service.endpoints import ENDPOINTS
 from kesler.service.import_options import ImportOptions
 from kesler.service.rows_in import rows_of_file
@@ -342,6 +344,82 @@ def test_the_document_has_a_type_for_every_field(desk):
     assert sorted(sent) == ["application/json", "application/x-ndjson"]
 
 
+OF_OPENAPI = {
+    "document": "openapi info paths security components servers tags",
+    "scheme": "type scheme bearerFormat description",
+    "operation": "operationId summary description parameters responses requestBody tags security",
+    "parameter": "name in description required schema",
+    "response": "description content headers",
+    "request": "description content required",
+    "content": "schema example",
+}
+"""The fields that OpenAPI 3.1 has for what the document may contain."""
+
+
+def test_the_document_has_the_fields_of_openapi(desk):
+    document = desk.get("/openapi.json").json()
+    found = [("document", document)]
+    (scheme,) = document["components"]["securitySchemes"].values()
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+    found.append(("scheme", scheme))
+    operations = [each for path in document["paths"].values() for each in path.values()]
+    assert len({each["operationId"] for each in operations}) == len(operations) == len(ENDPOINTS)
+    for each in operations:
+        assert each["description"] and each["summary"]
+        bodies = [*each["responses"].values(), each.get("requestBody", {"content": {}})]
+        found += [("operation", each), ("request", bodies.pop())]
+        found += [("response", body) for body in bodies]
+        found += [("parameter", parameter) for parameter in each["parameters"]]
+        found += [("content", kind) for body in bodies for kind in body["content"].values()]
+        for parameter in each["parameters"]:
+            assert parameter["in"] in ("path", "query") and parameter["schema"]
+    for kind, value in found:
+        assert value.keys() <= set(OF_OPENAPI[kind].split()), (kind, value)
+
+
+def test_endpoints_take_the_queries_of_the_document(taught):
+    document, n = taught.get("/openapi.json").json(), 0
+    for path, operations in document["paths"].items():
+        of_query = [each for each in operations.get("get", {}).get("parameters", ())
+                    if each["in"] == "query"]  # fmt: skip
+        for each in of_query:
+            value = 1 if each["schema"]["type"] == "integer" else "spam"
+            answer = taught.get(path.format(model="mail"), params={each["name"]: value})
+            assert answer.is_success, answer.text
+            n += 1
+        unknown = taught.get(path.format(model="mail"), params={"unknown": 1})
+        assert not of_query or "unknown" in error_of(unknown, 422)
+    assert n == 8
+
+
+def test_lines_are_made_only_so_far_ahead_of_their_client(monkeypatch):
+    monkeypatch.setattr("kesler.service.api.MOST_PENDING", 100)
+    lines = [b'{"n": %d}\n' % n for n in range(500)]
+    made, received, ahead = 0, [], 0
+
+    async def values():
+        nonlocal made
+        for n in range(len(lines)):
+            made += 1
+            yield [{"n": n}]
+
+    async def send(message):
+        nonlocal ahead
+        received.append(message)
+        for _ in range(20):  # the client is slower than what makes the lines
+            await asyncio.sleep(0)
+        ahead = max(ahead, made - len(received) + 2)
+
+    async def answer():
+        await asyncio.wait_for(LinesOfAnswers(values())({}, None, send), 30)
+
+    asyncio.run(answer())
+    start, *pieces, end = received
+    assert [each["body"] for each in pieces] == lines and end["body"] == b""
+    assert [name for name, _ in start["headers"]] == [b"content-type"]
+    assert 100 / len(lines[-1]) <= ahead <= 100 / len(lines[-1]) + 4
+
+
 def test_what_is_wrong_with_a_field_is_said_of_it(taught):
     sentence = post(taught, "predict", 422, row="x", coverage=2)["error"]
     assert "coverage" in sentence and "0.8 to below 1" in sentence
@@ -355,7 +433,12 @@ def test_what_is_wrong_with_a_field_is_said_of_it(taught):
 
 def test_metrics_are_those_of_prometheus(taught):
     post(taught, "predict", row="cash")
+    pages = {"health": "/health", "static": "/static/style.css", "login": "/login", "api": "/api"}
+    for path in pages.values():
+        taught.get(path)
     text = taught.get("/metrics").text
+    for name in pages:
+        assert f'kesler_requests_total{{endpoint="{name}",status="200"}} 1' in text
     assert 'kesler_requests_total{endpoint="learn",status="200"} 3' in text
     assert 'kesler_request_seconds_count{endpoint="predict"} 1' in text
     assert 'kesler_rows{model="mail"} 3' in text and 'kesler_classes{model="mail"} 2' in text
@@ -388,6 +471,15 @@ def test_others_need_tokens(host):
     with pytest.raises(KeslerError, match="tokens are needed"):
         Settings(host=host)
     Settings(host=host, tokens=Tokens.of_text(TOKENS))
+
+
+def test_the_documentation_of_settings_names_their_defaults():
+    said = dict(re.findall(r"^ +(\w+) : \w+, default (\S+)$", Settings.__doc__, re.MULTILINE))
+    found = {name: getattr(Settings(), name) for name in Settings.__dataclass_fields__}
+    assert said.keys() == found.keys()
+    assert said.pop("tokens") == "none" and not len(found["tokens"])
+    for name, text in said.items():
+        assert found[name] == (text[1:-1] if text[0] == '"' else float(text.replace(",", "")))
 
 
 @pytest.mark.parametrize("wrong", [{"max_body": 0}, {"rate": -1}, {"port": 70000}, {"port": -1}])

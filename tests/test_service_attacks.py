@@ -4,10 +4,13 @@ import html
 import json
 
 import httpx2 as httpx
+import numpy as np
 import pytest
 
 from desks import LINES, SECRETS, bearer, error_of, exported, post, served, state
 from kesler.service.endpoints import ENDPOINTS
+from kesler.service.limits import Rate
+from kesler.service.refusals import Refusal
 
 # ---- attacks ------------------------------------------------------------------------------------
 
@@ -229,6 +232,8 @@ def test_bodies_and_rows_have_limits(tmp_path):
         said = client.post(f"{path}/learn", content="x" * 2000, headers=LINES).text.splitlines()
         assert json.loads(said[-1])["status"] == 413
         error_of(client.post(f"{path}/import", content=b"text\n" + b"x" * 5000), 413)
+        said = error_of(client.post(f"{path}/import", content=b"text\n" + b"x\n" * 4), 413)
+        assert said == "the file has more than 3 rows: send it in parts"
         assert client.get(path).json()["rows"] == 3  # the lines before the limit are learnt
 
 
@@ -269,6 +274,30 @@ def test_too_many_requests_are_refused(tmp_path):
         assert client.get("/api/models").headers["retry-after"] == "1"
         now[0] += 0.2
         assert [client.get("/api/models").status_code for _ in range(2)] == [200, 429]
+
+
+def test_rates_are_those_of_a_bucket_for_each_caller_in_bounded_memory(monkeypatch):
+    monkeypatch.setattr("kesler.service.limits.MOST_CALLERS", 40)
+    rng = np.random.default_rng(7)
+    now, buckets, refused = 0.0, {}, 0
+    rate = Rate(3.0, clock=lambda: now)
+    for _ in range(3000):
+        now += rng.exponential(0.05)  # some 40 requests in two seconds, of as many callers at most
+        caller = f"caller {int(rng.integers(300) * rng.random() ** 6)}"
+        left, last = buckets.get(caller, (6.0, now))
+        left = min(6.0, left + 3.0 * (now - last))
+        if left >= 1:
+            buckets[caller] = left - 1, now
+            rate.count(caller)
+        else:
+            refused += 1
+            with pytest.raises(Refusal, match="wait 1 s"):
+                rate.count(caller)
+        assert len(rate._left) <= 40
+    assert refused > 100 and len(buckets) > 80
+    for i in range(500):  # more callers at once than can be remembered
+        rate.count(f"stranger {i}")
+        assert len(rate._left) <= 40
 
 
 CHANGES = {
@@ -326,5 +355,6 @@ def test_sessions_are_those_of_their_token(guarded):
     assert "bob" in guarded.get("/").text
     assert guarded.post("/models/mail", data={"do": "undo", "id": "x"}).status_code == 403
     assert guarded.get("/models/mail").status_code == 200
-    guarded.get("/logout")
+    left = guarded.get("/logout", follow_redirects=False)
+    assert left.status_code == 303 and "max-age=0" in left.headers["set-cookie"].lower()
     assert guarded.get("/", follow_redirects=False).headers["location"] == "/login"

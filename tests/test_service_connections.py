@@ -140,3 +140,25 @@ def test_who_is_being_answered_is_not_closed_for_others(connect, deaf):
     assert ask(others[-1]) == 200
     connection.sendall(WHOLE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
     assert rest_of(connection).count(b"TTP/1.1 200") == n + 1
+
+
+def test_a_client_that_leaves_while_it_sends_a_body_is_no_failure(desk, caplog):
+    received = iter([{"type": "http.request", "body": b"{", "more_body": True}])
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/models",
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1:8000")],
+    }
+    sent = []
+
+    async def receive():
+        return next(received, {"type": "http.disconnect"})
+
+    async def send(message):
+        sent.append(message)
+
+    desk.portal.call(desk.app, scope, receive, send)
+    assert (sent[0]["status"], sent[1]["body"]) == (400, b"")
+    assert caplog.text == ""

@@ -285,6 +285,8 @@ def test_fields_of_a_form_are_options_as_those_of_the_query(desk):
     assert "'lable'" in error_of(answer, 422)
     answer = desk.post(f"{IMPORT}?label=team", files=files, data={"label": "title"})
     assert "label is in the query and another in the form" in error_of(answer, 422)
+    answer = desk.post(IMPORT, files=files, data={"label": ["team", "title"]})
+    assert "a field twice" in error_of(answer, 400)
     both = desk.post(f"{IMPORT}?label=team", files=files, data={"text": "title", "label": "team"})
     assert both.json()["unchanged"] == 1
 

@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from desks import SECRETS, TOKENS, error_of, exported, served
-from kesler import OnlineMultilabelClassifier
+from kesler import OnlineClassifier, OnlineMultilabelClassifier
 from kesler.durable import Journal
 from kesler.service import Tokens
 from kesler.service.label_studio import Interface
@@ -116,6 +116,14 @@ def test_several_choices_are_label_sets(tmp_path):
         sent = {"tasks": [{"data": {"body": "win cash"}}], "label_config": SETS}
         (found,) = ask(client, "predict", **sent)["results"]
         assert {"a"} <= {*found["result"][0]["value"]["choices"]}
+
+
+def test_answers_that_the_model_refuses_are_refused(tmp_path):
+    with Journal(tmp_path / "desk.db") as journal:
+        journal.open("mail", OnlineClassifier()).learn_one([1.0, 2.0], "spam")
+    with served(tmp_path / "desk.db") as client:
+        said = ask(client, "webhook", 422, **event("ANNOTATION_CREATED", 1, ["spam"]))
+        assert " " in said["error"] and client.get("/api/models/mail").json()["rows"] == 1
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Models of a service: their creation with settings, and the figures of their histories."""
 
+import html
 import json
 import re
 import threading
@@ -136,6 +137,22 @@ def test_pages_say_which_rows_their_figures_are_of(slow, client, page):
     assert "figures are of the first 3 rows" in later
     slow.set()
     shown_when_ready(client, page, "4 rows" if page == "classes" else "<dd>4</dd>")
+
+
+def test_the_pages_of_the_inbox_lead_to_all_items_and_back(client):
+    client.post("/api/models", json={"name": "many"})
+    content = "\n".join(["text", *(f"item{i} of many" for i in range(27)), "another"])
+    assert client.post("/api/models/many/import", content=content.encode()).json()["added"] == 28
+    page, found = "/models/many?q=of+many", []
+    for _ in range(3):
+        text = client.get(page).text
+        found.append(re.findall(r"item\d+ of many", text))
+        links = dict(re.findall(r'<a href="([^"]+)" rel="(\w+)"', text))
+        links = {rel: html.unescape(link) for link, rel in links.items()}
+        page = links.get("next")
+    assert page is None and [len(set(each)) for each in found] == [10, 10, 7]
+    assert len(set().union(*found)) == 27
+    assert {*re.findall(r"item\d+ of many", client.get(links["prev"]).text)} == {*found[1]}
 
 
 def test_a_validation_that_fails_is_logged_and_tried_again(client, monkeypatch, caplog):

@@ -92,8 +92,7 @@ class Journal:
         """Close the database; the models can no longer be used. A second call does nothing."""
         with self._lock:
             for model in self._models.values():
-                if not self._storage.is_closed:
-                    model._replica.write_snapshots(closing=True)
+                model._replica.write_snapshots(closing=True)
             self._models.clear()
             self._storage.close()
 

@@ -178,7 +178,6 @@ class Storage:
 
     def __init__(self, path: str | os.PathLike[str], wait: float) -> None:
         self.path, self._wait = Path(os.path.abspath(path)), wait
-        self.is_closed = False
         with self._in_words():
             self._connection = self._opened()
         try:
@@ -253,7 +252,6 @@ class Storage:
 
     def close(self) -> None:
         """Close the database; a second call does nothing."""
-        self.is_closed = True
         with self._in_words():
             self._connection.close()
 

@@ -329,6 +329,7 @@ class Outcome(Struct, omit_defaults=True):
     id: str | UnsetType | None = UNSET
     changed: bool | UnsetType = UNSET
     n_rows: int | UnsetType = UNSET
+    kind: str | UnsetType = UNSET
     error: str | UnsetType = UNSET
     status: int | UnsetType = UNSET
 
