@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from urllib.parse import quote
 
 import pytest
@@ -35,6 +36,8 @@ def desk(folder, n_classes):
     items = [{"text": f"word{i} shared{i % 40}"} for i in range(12)]
     lines = "\n".join(map(json.dumps, items)).encode()
     assert client.post("/api/models/mail/import", content=lines).json()["added"] == 12
+    while "being computed" in client.get("/models/mail/classes").text:
+        time.sleep(0.01)
     return client
 
 
