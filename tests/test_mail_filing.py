@@ -28,13 +28,13 @@ def learnt(error, sure, right):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("error", [0.02, 0.1])
-def test_the_threshold_is_the_lowest_whose_error_is_likely_below_the_wished_one(seed, error):
+def test_the_threshold_is_the_lowest_whose_error_is_certainly_below_the_wished_one(seed, error):
     sure, right = random_past(seed)
     allowed = []
     for threshold in np.unique(sure):
         n, wrong = (sure >= threshold).sum(), (~right[sure >= threshold]).sum()
-        # The estimate is at most `error` if so few mistakes are no more likely than a coin.
-        if binom.cdf(wrong, n, error) <= 0.5:
+        # So few mistakes have a chance of one in five if the error is the wished one.
+        if binom.cdf(wrong, n, error) <= 0.2 and n >= round(3 / error):
             allowed.append(threshold)
     expected = min(allowed) if allowed else math.inf
     assert learnt(error, sure, right).threshold == expected
@@ -50,6 +50,14 @@ def test_nothing_is_filed_before_fifty_messages():
     assert not filing.files(8.9)
 
 
+@pytest.mark.parametrize(("error", "fewest"), [(0.02, 150), (0.05, 60)])
+def test_nothing_is_filed_before_the_wished_error_is_three_mistakes(error, fewest):
+    filing = learnt(error, [9.0] * fewest + [8.0] * 25, [True] * fewest + [False] * 25)
+    assert filing.threshold == 9.0
+    filing = learnt(error, [9.0] * (fewest - 1) + [8.0] * 26, [True] * (fewest - 1) + [False] * 26)
+    assert filing.threshold == math.inf
+
+
 def test_nothing_is_filed_where_all_is_wrong():
     assert learnt(0.02, *random_past(0)[:1], [False] * 600).threshold == math.inf
 
@@ -58,7 +66,7 @@ def test_sureness_grows_with_confidence_agreement_and_what_was_right_in_the_fold
     filing = Filing()
     of = filing.sureness
     assert of(0.9, "a", {}) > of(0.8, "a", {})
-    assert of(0.9, "a", {"thread in:a": 10.0, "sender in:a": 10.0}) == of(0.9, "a", {}) + 2
+    assert of(0.9, "a", {"thread in:a": 10.0, "sender in:a": 10.0}) == of(0.9, "a", {}) + 0.5
     assert of(0.9, "a", {"thread in:b": 10.0}) == of(0.9, "a", {})
     assert math.isfinite(of(1.0, "a", {}) - of(0.0, "a", {}))
     before = of(0.9, "a", {})

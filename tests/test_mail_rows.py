@@ -46,6 +46,19 @@ def test_facts_have_their_kind_before_them():
     assert facts == {"subject:soup", "from:ann@a.org", "domain:a.org", "list:team.a.org"}
 
 
+@pytest.mark.parametrize(
+    ("date", "parts"),
+    [
+        ("Mon, 2 Apr 2001 23:29:00 -0700 (PDT)", ["weekday:1", "day:2", "month:4", "year:2001"]),
+        ("29 Feb 04 00:00", ["weekday:7", "day:29", "month:2", "year:2004"]),
+        *((date, []) for date in ("", "today", "30 Feb 2001 10:00", f"1 Jan {9**30} 10:00")),
+    ],
+)
+def test_the_day_of_a_message_is_that_of_its_sender(date, parts):
+    row = row_of(f"Date: {date}\nSubject: a\n\nhi".encode())
+    assert [name for name in row if ":" in name] == ["subject:a", *parts]
+
+
 def test_attachments_are_known_by_type_and_suffix_and_not_by_content():
     message = written()
     message.add_attachment(b"secret", maintype="application", subtype="pdf", filename="Bill 7.PDF")
@@ -147,6 +160,7 @@ def test_a_row_names_the_folders_and_learns_nothing():
     assert {name for name in row if " in:" in name} == {
         "thread in:friends",
         "people in:friends",
+        "series in:friends",
         "sender in:friends",
     }
     assert threads.folders == before

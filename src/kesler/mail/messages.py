@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import date
 from email.message import Message
 from email.parser import BytesHeaderParser
+from email.utils import parsedate
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -58,10 +60,11 @@ def row_of(message: bytes | Message, threads: Threads | None = None) -> dict[str
 
     Features are the words of its text and headers, with how often they occur; and, each with its
     kind before a colon, the words of the subject (``subject:``), the sender (``from:``) and its
-    domain (``domain:``), the list that it came by (``list:``), the types and suffixes of
-    attachments (``attachment:``), and the folders where `threads` finds its thread
-    (``thread in:``), the last message of the same people (``people in:``) and that of its sender
-    (``sender in:``). HTML is read without its tags, and of attachments only the names.
+    domain (``domain:``), the list that it came by (``list:``), its date (``weekday:``, ``day:``,
+    ``month:``, ``year:``), the types and suffixes of attachments (``attachment:``), and the folders
+    where `threads` finds its thread (``thread in:``), the last message of the same people
+    (``people in:``), that of its sender with the same subject (``series in:``) and that of its
+    sender (``sender in:``). HTML is read without its tags, and of attachments only the names.
 
     Headers in which mail programs file messages, and those of the machines on the way, are left
     out. At most 256 KiB of a message, 10,000 characters of a header, 200 headers and the names of
@@ -140,7 +143,20 @@ def _facts(message: Message) -> Iterator[str]:
         yield f"domain:{sender.rpartition('@')[2][:LONGEST_KEY]}"
     if listed := list_of(message):
         yield f"list:{listed[:LONGEST_KEY]}"
+    yield from _day(header(message, "date"))
     yield from islice(_attachments(message), MOST_ATTACHMENTS)
+
+
+def _day(text: str) -> Iterator[str]:
+    """Yield the parts of the day of a date, in the time zone of its sender; none if it is none."""
+    if not (parsed := parsedate(text)):
+        return
+    try:
+        day = date(*parsed[:3])
+    except (ValueError, OverflowError):
+        return
+    yield f"weekday:{day.isoweekday()}"
+    yield from (f"day:{day.day}", f"month:{day.month}", f"year:{day.year}")
 
 
 def _attachments(message: Message) -> Iterator[str]:

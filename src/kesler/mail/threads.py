@@ -14,7 +14,7 @@ from kesler.readers.mail.message import decoded_words
 __all__ = ["Keys", "Threads", "keys_of"]
 
 MOST_KEYS = 200_000
-"""Keys that are remembered; a message has up to four."""
+"""Keys that are remembered; a message has up to five."""
 LONGEST_VALUE = 10_000
 """Characters of a header that are read."""
 LONGEST_KEY = 250
@@ -155,8 +155,9 @@ class Threads:
     def found(self, keys: Keys) -> dict[str, str]:
         """Return the folder of the thread of a message, and of the last messages of its kind.
 
-        The names are "thread", "people" (the last message among the same people) and "sender" (the
-        last one of its sender, or list). What is not known is left out.
+        The names are "thread", "people" (the last message among the same people), "series" (the
+        last one of its sender, or list, with its subject) and "sender" (the last one of its sender,
+        or list). What is not known is left out.
         """
         known = {name: map(self.folders.get, of(keys)) for name, of in KINDS.items()}
         first = {name: next(filter(None, folders), "") for name, folders in known.items()}
@@ -202,4 +203,14 @@ def _sender_of(keys: Keys) -> list[str]:
     return [_digest([f"sender {keys.sender}"])] if keys.sender else []
 
 
-KINDS = {"thread": _threads_of, "people": _people_of, "sender": _sender_of}
+def _series_of(keys: Keys) -> list[str]:
+    is_known = keys.sender and keys.subject
+    return [_digest(["series", keys.sender, keys.subject])] if is_known else []
+
+
+KINDS = {
+    "thread": _threads_of,
+    "people": _people_of,
+    "series": _series_of,
+    "sender": _sender_of,
+}
