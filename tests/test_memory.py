@@ -74,6 +74,17 @@ def test_batch_learners_refuse_too_many_columns(estimator):
         estimator().fit(matrix(LARGE), [0, 1])
 
 
+def test_what_is_too_wide_for_all_pairs_of_columns_is_told_what_takes_it():
+    wide = np.zeros((4, 1_000_000))
+    wide[::2, 0] = 1.0
+    with pytest.raises(KeslerError, match=r"numbers of all pairs of them, would.*name an update"):
+        OnlineClassifier().fit(wide, [0, 1, 0, 1])
+    assert OnlineClassifier(update="pa1").fit(wide, [0, 1, 0, 1]).predict(wide[:2]).tolist() == [
+        0,
+        1,
+    ]
+
+
 def test_what_fits_is_taken():
     model = OnlineClassifier("multi", update="pa1")
     model.learn_one((np.array([50_000_000]), np.array([1.0])), 0)

@@ -409,7 +409,12 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         lengths = self._lengths(class_capacity, feature_capacity, width)
         fields = fields_with(weights=self.has_weights and not sparse)
         n_bytes = size_of(fields, self, lengths) + sparse * BYTES_OF_FEATURE * feature_capacity
-        require_memory(n_bytes, f"the state of {feature_capacity:,} features")
+        what = f"the state of {feature_capacity:,} features"
+        if not self.preconditioner.is_full:
+            require_memory(n_bytes, what)
+            return
+        instead = 'name an update rule that has none, such as "pa1", give fewer features'
+        require_memory(n_bytes, f"{what}, which has numbers of all pairs of them,", instead)
 
     @property
     def _fields(self) -> dict[str, Field]:

@@ -48,10 +48,18 @@ def machine_memory() -> int:
         return ANY_MACHINE
 
 
-def require_memory(n_bytes: int, what: str) -> None:
+def require_memory(
+    n_bytes: int, what: str, instead: str = "number the features from 0 without large gaps"
+) -> None:
     """Raise unless arrays of this size fit into the memory of the machine.
 
     The system would grant more, and end the process when it is written.
+
+    Parameters
+    ----------
+    n_bytes : the size of the arrays.
+    what : what they hold.
+    instead : what to do, beside naming the features.
 
     Examples
     --------
@@ -64,7 +72,7 @@ machine: number the features from 0 without large gaps, or name them
     if n_bytes > machine_memory():
         raise KeslerError(
             f"{what} would take {n_bytes / (1 << 30):,.0f} GiB, more than the memory of this "
-            "machine: number the features from 0 without large gaps, or name them"
+            f"machine: {instead}, or name them"
         )
 
 
