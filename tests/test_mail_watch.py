@@ -37,6 +37,7 @@ class Watching:
         self._command = [sys.executable, "-W", "error", "-m", "kesler", "mail", "watch"]
         self._command += [str(settings), "--action"]
         self._log = settings.with_suffix(".log").open("ab")
+        self._path = settings.with_suffix(".log")
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, action: str) -> None:

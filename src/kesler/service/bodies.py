@@ -370,6 +370,8 @@ class Item(Struct):
     row: Row
     subject: str | None
     arrived: Annotated[float, Meta(description="seconds since 1970")]
+    title: Annotated[str | None, Meta(description="what is shown in place of the row")]
+    note: Annotated[str | None, Meta(description="what a program has done with it")]
 
 
 class Items(Struct):
