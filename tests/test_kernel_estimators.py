@@ -121,6 +121,17 @@ def test_unit_steps_over_a_kernel_are_prank_over_its_features(k):
     assert_allclose(model.thresholds_, thresholds, atol=1e-5)
 
 
+@pytest.mark.parametrize("hypotheses", ["single", "hybrid"])
+def test_a_direction_that_decays_is_that_of_weights(hypotheses):
+    X, y = ranked(2, n_rows=150, k=4)  # row weights double often enough to be divided twice
+    asked: dict[str, Any] = {"half_life": 3.0, "C": 0.3}
+    weights = OnlineOrdinalClassifier(hypotheses, "simproj", **asked).fit(X, y)
+    over = OnlineOrdinalClassifier(hypotheses, "simproj", kernel="linear", **asked).fit(X, y)
+    wanted = weights._scores(X)
+    assert_allclose(over._scores(X), wanted, atol=1e-4 * np.abs(wanted).max(), rtol=0)
+    assert_allclose(over.thresholds_, weights.thresholds_, atol=1e-4)
+
+
 # ---- feedback -----------------------------------------------------------------------------------
 
 
