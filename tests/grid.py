@@ -46,7 +46,8 @@ PRECONDITIONERS = {
     "own preconditioner": homemade.slowing,
 }
 OWN_LINKS = {"own link": homemade.rising, "own odd link": homemade.stretched}
-GEOMETRIES = (*LINKS, *OWN_LINKS, "averaged", *PRECONDITIONERS, "kernel")
+KERNELS = {"kernel": {}, "averaged kernel": {"averaged": True}}
+GEOMETRIES = (*LINKS, *OWN_LINKS, "averaged", *PRECONDITIONERS, *KERNELS)
 VIEW = "product-mean"
 C = 0.2
 
@@ -81,7 +82,7 @@ class Cell:
         elif self.geometry in PRECONDITIONERS:
             settings["preconditioner"] = PRECONDITIONERS[self.geometry]
         else:
-            settings |= {"kernel": "rbf", "sigma": 2.0}
+            settings |= {"kernel": "rbf", "sigma": 2.0, **KERNELS[self.geometry]}
         return ESTIMATORS[self.answers](hypotheses, **settings)
 
     def parts(self) -> list[dict[str, Any]]:
@@ -99,11 +100,7 @@ class Cell:
         ]
 
 
-CELLS = [
-    Cell(*names)
-    for names in product(ESTIMATORS, HYPOTHESES, RULES, GEOMETRIES)
-    if names[0] != "ranks" or names[3] != "kernel"  # OnlineOrdinalClassifier takes none
-]
+CELLS = [Cell(*names) for names in product(ESTIMATORS, HYPOTHESES, RULES, GEOMETRIES)]
 
 
 @cache
@@ -144,10 +141,12 @@ class Maxed:
 
     algorithm: str
     hypotheses: str
+    kernel: str | None = None
 
     def learner(self) -> LinearMax:
         hypotheses = FAMILIES[self.hypotheses].hypotheses(None, MAPS[VIEW]())
-        return LinearMax(self.algorithm, hypotheses, VIEW)
+        sigma: Any = "auto" if self.kernel is None else 2.0
+        return LinearMax(self.algorithm, hypotheses, VIEW, kernel=self.kernel, sigma=sigma)
 
 
 def page() -> str:
@@ -169,20 +168,24 @@ def page() -> str:
         "marked *no* raises the sentence of that number. Made by "
         "`python tests/grid.py`; a test compares this page with what happens. `own link` is a "
         "user's f(v) that declares its norm, `own odd link` another with f(-v) = -f(v), "
-        "`own preconditioner` a user's f(evidence), `kernel` the RBF kernel; "
-        "`OnlineOrdinalClassifier` takes no kernel.",
+        "`own preconditioner` a user's f(evidence), `kernel` the RBF kernel, `averaged kernel` the "
+        "means of its coefficients.",
     ]
     for kind in ESTIMATORS:
-        columns = [g for g in GEOMETRIES if Cell(kind, "multi", "pa1", g) in CELLS]
         blocks.append(f"## {kind.capitalize()}: `{ESTIMATORS[kind].__name__}`")
         rows = []
         for rule in RULES:
-            found = [[mark(refusal(Cell(kind, h, rule, g))) for h in HYPOTHESES] for g in columns]
+            found = [
+                [mark(refusal(Cell(kind, h, rule, g))) for h in HYPOTHESES] for g in GEOMETRIES
+            ]
             rows.append([f"`{rule}`", *(merged(each) for each in found)])
-        blocks.append(table(["", *columns], rows))
+        blocks.append(table(["", *GEOMETRIES], rows))
     blocks.append("## Linear-threshold algorithms: `LinearMax`")
-    rows = [[f"`{a}`", *(mark(refusal(Maxed(a, h))) for h in HYPOTHESES)] for a in ALGORITHMS]
-    blocks.append(table(["", *HYPOTHESES], rows))
+    rows = []
+    for a in ALGORITHMS:
+        over = merged([mark(refusal(Maxed(a, h, "rbf"))) for h in HYPOTHESES])
+        rows.append([f"`{a}`", *(mark(refusal(Maxed(a, h))) for h in HYPOTHESES), over])
+    blocks.append(table(["", *HYPOTHESES, "kernel"], rows))
     blocks.append("## Why not")
     blocks.append("\n".join(f"{i}. {note}" for i, note in enumerate(notes, start=1)))
     return "\n\n".join(blocks) + "\n"

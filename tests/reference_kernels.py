@@ -50,6 +50,18 @@ def score(
     return float(np.sum(terms)), float(np.sum(np.abs(terms)))
 
 
+def scores_of(
+    parts: list[Part], supports: list[list[Support]], views: list[list[Array]], K: Kernel
+) -> Array:
+    """The scores of all classes, whose views are given, by the hypotheses after some trial."""
+    return np.array(
+        [
+            sum(score(p, u, v[s], s, K)[0] for p, u, v in zip(parts, supports, views, strict=True))
+            for s in range(len(views[0]))
+        ]
+    )
+
+
 def gram_of(parts: list[Part], views: list[list[Array]], K: Kernel) -> Array:
     """G[r, s] = sum over the hypotheses that r and s share of K(phi(x, r), phi(x, s))."""
     k = len(views[0])
@@ -111,11 +123,14 @@ def reference_kernel_run(
     weights: Any = None,
     budget: int | None = None,
     close: float = 1e-5,
+    averaged: bool = False,
 ) -> dict[str, Any]:
     """Return predictions, mistakes, scores and the first trial that rounding decides.
 
-    Of a list of kernels, each trial has its own, for all that was taken in.
+    Of a list of kernels, each trial has its own, for all that was taken in. If averaged, the mean
+    of the scores of the hypotheses after each trial predicts: all of them are kept.
     """
+    after: list[list[list[Support]]] = []
     running: list[Past] = []
     supports: list[list[Support]] = [[] for _ in parts]
     predictions, history, mistakes, doubtful = [], [], 0, len(X)
@@ -129,8 +144,14 @@ def reference_kernel_run(
         ]
         scores = np.array([sum(value for value, _ in pair) for pair in pairs])
         size = max((sum(length for _, length in pair) for pair in pairs), default=0.0)
-        history.append(scores)
-        predictions.append(int(np.argmax(scores)) if k else -1)
+        means = scores
+        if averaged and k:
+            means = np.mean([scores_of(parts, held, views, K) for held in after], axis=0)
+        history.append(means)
+        predictions.append(int(np.argmax(means)) if k else -1)
+        gaps = means.max(initial=-np.inf) - means
+        if averaged and ((gaps > 0) & (gaps < close * size)).any():
+            doubtful = min(doubtful, i)
         if r == k:
             running.append([])
         else:
@@ -148,5 +169,6 @@ def reference_kernel_run(
                 take_in(part, phis, c, held)
                 del held[: max(0, len(held) - budget) if budget else 0]
         running[r].append((x, weight))
+        after.append([list(held) for held in supports] if averaged else [])
     found = {"predictions": predictions, "mistakes": int(mistakes), "scores": history}
     return {**found, "doubtful": doubtful, "n_supports": [len(held) for held in supports]}

@@ -26,13 +26,20 @@ class Thresholds:
     """The blocks of one expanded vector: w and thresholds, and one vector a rank.
 
     Or a vector for each node of a tree, given the nodes above each rank, and one that all ranks
-    share over a feature map of `reference.MAPS`, with the rows of each rank in `past`.
+    share over a feature map of `reference.MAPS`, with the rows of each rank in `past`. `own` is 0
+    if the vectors of ranks have no weight for the constant.
     """
 
     def __init__(
-        self, kinds: tuple[str, ...], n: int, n_ranks: int, nodes: Any = (), view: Any = None
+        self,
+        kinds: tuple[str, ...],
+        n: int,
+        n_ranks: int,
+        nodes: Any = (),
+        view: Any = None,
+        own: float = 1.0,
     ) -> None:
-        self.kinds, self.n, self.n_ranks = kinds, n, n_ranks
+        self.kinds, self.n, self.n_ranks, self.own = kinds, n, n_ranks, own
         self.nodes, self.view = nodes, view
         self.past: list[list[Any]] = [[] for _ in range(n_ranks)]
         self.names = sorted({node for above in nodes for node in above}, key=str)
@@ -54,6 +61,7 @@ class Thresholds:
             for rank, sign in ((upper, 1.0), (lower, -1.0)):
                 start = self.starts["per_class"] + rank * self.n
                 d[start : start + self.n] = sign * x
+                d[start] *= self.own
         for rank, sign in ((upper, 1.0), (lower, -1.0)):
             for node in self.nodes[rank] if "tree" in self.kinds else ():
                 start = self.starts["tree"] + self.names.index(node) * self.n

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from histories import Walk, file_of, learnt_anew
 from kesler import (
     Ensemble,
+    LinearMax,
     OnlineClassifier,
     OnlineLabelRanker,
     OnlineMultilabelClassifier,
@@ -85,6 +86,9 @@ MODELS: dict[str, tuple[Any, Any]] = {
         lambda: OnlineClassifier("hybrid", update="perceptron", kernel="rbf", sigma=1.0, budget=5),
         named,
     ),
+    "means of a kernel": (lambda: PA1(kernel="rbf", sigma=1.0, averaged=True), named),
+    "ranks of a kernel": (lambda: OnlineOrdinalClassifier("single", kernel="rbf"), named),
+    "romma of a kernel": (lambda: LinearMax("romma", kernel="polynomial"), named),
     "multilabel": (OnlineMultilabelClassifier, sets),
     "texts": (OnlineClassifier, text),
     "dense": (OnlineClassifier, numbers),

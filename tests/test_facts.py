@@ -21,7 +21,7 @@ from kesler.compiled.trial.variants import is_averaged  # noqa: E402
 
 EVERY = {
     **facts.VARIANTS,
-    **{"sparse": facts.SPARSE, **facts.BUDGETS},
+    **{"sparse": facts.SPARSE, **facts.KERNELS},
     "m": facts.MEASURED,
 }
 
@@ -196,7 +196,7 @@ def test_the_defaults_run_kernels_of_their_own():
     *dense, kernel = OnlineClassifier()._new_learner(dense=True).members
     learners = [*dense, OnlineClassifier()._new_learner(dense=False)]
     names = ["measurements", "least_squares", "measurements", "words"]
-    assert facts.hold(facts.BUDGETS["budget"], kernel._record)
+    assert facts.hold(facts.KERNELS["budget"], kernel._record)
     for learner, name in zip(learners, names, strict=True):
         record = learner._record
         assert next(n for n, e in facts.VARIANTS.items() if facts.hold(e, record)) == name

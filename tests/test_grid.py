@@ -17,6 +17,7 @@ import reference_links
 from grid import (
     CELLS,
     GEOMETRIES,
+    KERNELS,
     PAGE,
     PRECONDITIONERS,
     VIEW,
@@ -46,18 +47,14 @@ ASKS_FOR_NORMS = ("pa", "pa1", "pa2", "conproj", "simproj", "mira", "least-squar
 
 def expected_refusal(cell: Cell) -> str | None:
     """Return a word of the message for a combination that theory excludes."""
-    weights = (*PRECONDITIONERS, "linear", "averaged")
+    weights = (*PRECONDITIONERS, *KERNELS, "linear", "averaged")
     against_rest, measured = cell.rule in AGAINST_REST, cell.rule in OWN_PRECONDITIONER
     if measured and cell.geometry == "confidence" and cell.rule != "arow":
         return "brings along"
-    if measured and cell.geometry in ("kernel", *(g for g in PRECONDITIONERS if g != "confidence")):
-        return (
-            "matrix of all pairs of support vectors"
-            if cell.geometry == "kernel"
-            else "brings along"
-        )
-    if cell.geometry == "kernel":
-        return None
+    if measured and cell.geometry in KERNELS:
+        return "matrix of all pairs of support vectors"
+    if measured and cell.geometry in PRECONDITIONERS and cell.geometry != "confidence":
+        return "brings along"
     if cell.geometry == "coin-betting" and cell.rule in ASKS_FOR_NORMS:
         return "from their norms"
     if cell.rule == "mira" and cell.geometry not in weights:
@@ -106,7 +103,7 @@ def reference_of(cell: Cell) -> ReferenceLearner:
     )
 
 
-WITH_REFERENCE = [cell for cell in CELLS if cell.geometry != "kernel"]
+WITH_REFERENCE = [cell for cell in CELLS if cell.geometry not in KERNELS]
 LONG = covering(
     [cell for cell in WITH_REFERENCE if expected_refusal(cell) is None],
     *("answers", "hypotheses", "rule", "geometry"),
@@ -163,12 +160,12 @@ def test_a_cell_equals_its_reference_or_is_refused(cell):
 
 
 @pytest.mark.parametrize(
-    "cell", [c for c in CELLS if c.geometry == "kernel"], ids=lambda cell: cell.name
+    "cell", [c for c in CELLS if c.geometry in KERNELS], ids=lambda cell: cell.name
 )
 def test_a_linear_kernel_does_what_weights_do(cell):
     """With weights each cell has its reference above.
 
-    The RBF kernel has its own in test_kernels.py.
+    The RBF kernel has its own in test_kernels.py and test_kernel_estimators.py.
     """
     wanted = expected_refusal(cell)
     if wanted is not None:
@@ -176,7 +173,8 @@ def test_a_linear_kernel_does_what_weights_do(cell):
         return
     rows, digits = real_rows()
     answers = answers_to(cell.answers, digits)
-    weights = Cell(cell.answers, cell.hypotheses, cell.rule, "linear").learner()
+    geometry = {"kernel": "linear", "averaged kernel": "averaged"}[cell.geometry]
+    weights = Cell(cell.answers, cell.hypotheses, cell.rule, geometry).learner()
     kernel = cell.learner().set_params(kernel="linear")
     weights.partial_fit(rows[:60], answers[:60])
     kernel.partial_fit(rows[:60], answers[:60])
@@ -201,4 +199,4 @@ def test_the_page_says_what_happens():
 def test_the_grid_is_whole():
     assert {cell.geometry for cell in CELLS} == set(GEOMETRIES)
     assert {cell.rule for cell in CELLS} == set(RULES) and VIEW
-    assert len(CELLS) == len(RULES) * 4 * (4 * len(GEOMETRIES) - 1)  # ranks have no kernel
+    assert len(CELLS) == len(RULES) * 4 * 4 * len(GEOMETRIES)

@@ -65,14 +65,16 @@ class Case:
     row: Row
     kernel: str
     budget: int | None = None
+    averaged: bool = False
 
     @property
     def name(self) -> str:
-        return "-".join([self.kernel, self.row.name, *([str(self.budget)] if self.budget else [])])
+        beside = [str(self.budget)] * bool(self.budget) + ["averaged"] * self.averaged
+        return "-".join([self.kernel, self.row.name, *beside])
 
     def learner(self, C: float = 1.0) -> OnlineClassifier:
-        kernel = OURS[self.kernel]
-        return self.row.learner(C=C).set_params(kernel=kernel, budget=self.budget)
+        chosen = {"kernel": OURS[self.kernel], "budget": self.budget, "averaged": self.averaged}
+        return self.row.learner(C=C).set_params(**chosen)
 
     def oracle(self, stream: Stream, C: float = 1.0, *, weighted: bool = False) -> dict[str, Any]:
         return reference_kernel_run(
@@ -85,6 +87,7 @@ class Case:
             stream.weights if weighted else None,
             self.budget,
             close=1e-3 if self.row.rule == "mira" else 1e-5,
+            averaged=self.averaged,
         )
 
 
@@ -113,6 +116,8 @@ def _cases() -> list[Case]:
         for row in (Row("perceptron", "multi", None), Row("simproj", "hybrid", "product-mean"))
         for preprocessing in ("counts", "idf", "z-scores")
     ]
+    cases += [Case(row, kernel, averaged=True) for row, kernel in zip(few, OURS, strict=False)]
+    cases += [Case(Row("mira", "hybrid", "frequency"), "rbf", averaged=True)]
     return list(dict.fromkeys(cases))
 
 
@@ -134,6 +139,8 @@ SOME = [
         "rbf-perceptron-multi-idf",
         "rbf-simproj-hybrid-product-mean-counts",
         "rbf-perceptron-multi-z-scores",
+        "rbf-perceptron-multi-averaged",
+        "rbf-mira-hybrid-frequency-averaged",
     )
 ]
 SPARSE = [case for case in SOME if not case.row.dense_only and case.kernel != "overlap"]
@@ -176,7 +183,10 @@ def few(cases: list[Case], *pairs_with: str) -> list[Case]:
     return covering(
         cases,
         *pairs_with,
-        of=lambda case: vars(case.row) | {"kernel": case.kernel, "budget": case.budget},
+        of=lambda case: (
+            vars(case.row)
+            | {"kernel": case.kernel, "budget": case.budget, "averaged": case.averaged}
+        ),
     )
 
 
@@ -474,7 +484,7 @@ REFUSED: dict[str, Any] = {
     "half a budget": {"kernel": "rbf", "budget": 10.5},
     "a budget of weights": {"budget": 10},
     "a link": {"kernel": "rbf", "link": "exponential"},
-    "an average": {"kernel": "rbf", "averaged": True},
+    "an average of removed rows": {"kernel": "rbf", "averaged": True, "budget": 9},
 }
 
 

@@ -25,6 +25,7 @@ from kesler import (
     progressive_validate,
     update_rule,
 )
+from kesler.budgets import Budget
 from kesler.datasets import load as load_data
 from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
 from kesler.maps import Distance, Frequency
@@ -35,6 +36,11 @@ from registry import PLAIN_RULES, Row
 from streams import assert_same, everything, make_stream
 
 LINKED = {name: link for name, link in LINKS.items() if name != "linear"}
+OVER_KERNELS: list[dict[str, Any]] = [
+    {"kernel": "rbf", "sigma": 30.0},
+    {"kernel": "rbf", "sigma": 30.0, "averaged": True},
+    {"kernel": "rbf", "sigma": 30.0, "budget": Budget(60, "projectron")},
+]
 KINDS = {"single": ("ordered",), "multi": ("per_class",), "hybrid": ("per_class", "ordered")}
 
 
@@ -370,12 +376,14 @@ def test_the_target_compares_neighbours_only():
 
 
 @pytest.mark.parametrize(
-    ("averaged", "link"), [(True, "linear"), *((False, link) for link in links.LINKS)]
+    "given",
+    [{"averaged": True}, *({"link": link} for link in links.LINKS), *OVER_KERNELS],
+    ids=str,
 )
 @pytest.mark.parametrize("late", [1, 2, 3])
-def test_a_rank_inserted_takes_no_row_from_others(averaged, link, late):
+def test_a_rank_inserted_takes_no_row_from_others(given, late):
     X, y = stream(5, 300, 5, noise=0.1)
-    model = OnlineOrdinalClassifier("single", "simproj", link=link, averaged=averaged)
+    model = OnlineOrdinalClassifier("single", "simproj", **given)
     model.fit(X[y != late], y[y != late])
     before = model.predict(X)
     model.learn_one(X[y == late][0], late)
@@ -383,11 +391,11 @@ def test_a_rank_inserted_takes_no_row_from_others(averaged, link, late):
     assert model.predict(X).tolist() == before.tolist()
 
 
-@pytest.mark.parametrize("link", links.LINKS)
+@pytest.mark.parametrize("given", [*({"link": link} for link in links.LINKS), OVER_KERNELS[1]])
 @pytest.mark.parametrize("late", [1, 2, 3])
-def test_a_rank_inserted_has_the_mean_threshold_of_its_neighbour(link, late):
+def test_a_rank_inserted_has_the_mean_threshold_of_its_neighbour(given, late):
     X, y = stream(5, 300, 5, noise=0.1)
-    model = OnlineOrdinalClassifier("single", "simproj", link=link, averaged=True)
+    model = OnlineOrdinalClassifier("single", "simproj", **{**given, "averaged": True})
     model.fit(X[y != late], y[y != late])
     before = model.thresholds_
     model.learn_one(X[y == late][0], late)
@@ -397,10 +405,12 @@ def test_a_rank_inserted_has_the_mean_threshold_of_its_neighbour(link, late):
     np.testing.assert_allclose(np.delete(after, late), before, rtol=0.05)
 
 
+@pytest.mark.parametrize("kernel", [None, "polynomial"])
 @pytest.mark.parametrize(("late", "nearest"), [(0, 1), (4, 3)])
-def test_a_rank_at_an_end_begins_an_average_distance_off(late, nearest):
+def test_a_rank_at_an_end_begins_an_average_distance_off(late, nearest, kernel):
     X, y = stream(6, 300, 5, noise=0.1)
-    model = OnlineOrdinalClassifier("single", "simproj").fit(X[y != late], y[y != late])
+    model = OnlineOrdinalClassifier("single", "simproj", kernel=kernel)
+    model.fit(X[y != late], y[y != late])
     before, old = model.predict(X), model.thresholds_
     model.learn_one(X[y == late][0], late)
     new = model.thresholds_
@@ -412,12 +422,20 @@ def test_a_rank_at_an_end_begins_an_average_distance_off(late, nearest):
     assert set(after[changed]) <= {late} and set(before[changed]) <= {nearest}
 
 
-@pytest.mark.parametrize("link", [name for name in links.LINKS if name != "positive"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({"link": name} for name in links.LINKS if name != "positive"),
+        {"kernel": "polynomial"},
+        {"kernel": "rbf", "sigma": 9.0, "budget": Budget(20, "projectron")},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("hypotheses", KINDS)
-def test_an_average_is_the_mean_over_trials(hypotheses, link):
+def test_an_average_is_the_mean_over_trials(hypotheses, given):
     X, y = stream(12, 80)
-    model = OnlineOrdinalClassifier(hypotheses, update="simproj", link=link)
-    mean = OnlineOrdinalClassifier(hypotheses, update="simproj", link=link, averaged=True)
+    model = OnlineOrdinalClassifier(hypotheses, update="simproj", **given)
+    mean = OnlineOrdinalClassifier(hypotheses, update="simproj", averaged=True, **given)
     X[:5], y[:5] = 0, [2, 0, 4, 1, 3]
     scores = []
     for x, rank in zip(X, y, strict=True):
@@ -426,7 +444,8 @@ def test_an_average_is_the_mean_over_trials(hypotheses, link):
             scores.append(model.decision_function(X))
     mean.fit(X, y)
     wanted = np.sum(scores, axis=0) / len(X)  # weights are 0 before all are known
-    np.testing.assert_allclose(mean.decision_function(X), wanted, atol=1e-4)
+    close = 1e-4 * max(1.0, abs(wanted).max())
+    np.testing.assert_allclose(mean.decision_function(X), wanted, atol=close)
 
 
 def test_thresholds_without_ordered_hypotheses_are_none():

@@ -164,6 +164,11 @@ class ALMA(ThresholdAlgorithm):
         return alma_update if self.p == 2 else alma_p_update
 
     @property
+    def needs_products_only(self) -> bool:  # type: ignore[override]
+        """Whether inner products determine the update: that of the Euclidean norm."""
+        return self.p == 2
+
+    @property
     def n_states(self) -> int:  # type: ignore[override]
         """The number of values stored beside each weight: its sum, unless it is the sum itself."""
         return int(self.p != 2)

@@ -82,6 +82,7 @@ class ROMMA(ThresholdAlgorithm):
     aggressive: bool = False
 
     update = staticmethod(romma_update)
+    needs_products_only = True
 
     @property
     def parameters(self) -> tuple[float, ...]:

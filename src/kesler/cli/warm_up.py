@@ -16,6 +16,7 @@ from kesler import (
     CostSensitiveClassifier,
     LinearMax,
     OnlineClassifier,
+    OnlineOrdinalClassifier,
     compiled,
 )
 from kesler.algorithms import ALGORITHMS
@@ -78,6 +79,8 @@ def kernel_functions() -> None:
     for name in KERNELS:
         learn(OnlineClassifier("hybrid", update="pa1", kernel=name))
     learn(OnlineClassifier("multi", update="pa1", kernel="rbf", budget=Budget(2, "projectron")))
+    learn(OnlineOrdinalClassifier("single", update="pa1", kernel="rbf"))
+    BanditClassifier([0, 1, 2], kernel="rbf").partial_fit(X, y)
 
 
 def others() -> None:

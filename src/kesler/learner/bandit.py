@@ -18,6 +18,7 @@ from kesler.errors import KeslerError
 from kesler.exploration import Exploration, Greedy
 from kesler.hypotheses import PerClass
 from kesler.learner.events import Event, encoded_targets_of, no_ratings, task_of
+from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers
 from kesler.links.link import Linear
@@ -63,6 +64,12 @@ class BanditLearner(Learner):
             raise KeslerError(
                 f"{self.rule!r} is defined for the linear link and the Euclidean geometry, without "
                 "averaging, costs and half-life: leave these out, or choose another rule"
+            )
+        if self.rule.second_moments and not self.has_weights:
+            raise KeslerError(
+                f"{self.rule!r} keeps second moments of features, one matrix for all weights, and "
+                'over a kernel there are no weights: choose update="banditron", another rule, or '
+                "leave the kernel out"
             )
         if self.rule.second_moments and self.parts != [PerClass()]:
             raise KeslerError(
@@ -175,3 +182,14 @@ class BanditLearner(Learner):
         """The sum of m, and that of z^T A^-1 z, of SOBA."""
         draws = self.stored["exploration.draws"]
         return float(draws["margin"][0]), float(draws["spread"][0])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelBanditLearner(BanditLearner, KernelLearner):
+    """A learner over a Mercer kernel that shows one class for each row; see both its bases."""
+
+    @cached_property
+    def _kernels(self) -> ModuleType:
+        from kesler.compiled.kernels import bandit_trial
+
+        return bandit_trial

@@ -8,7 +8,7 @@ import numpy as np
 
 from kesler.budgets import POLICIES, Budget
 from kesler.errors import KeslerError
-from kesler.hypotheses import Part
+from kesler.hypotheses import Ordered, Part
 from kesler.preprocessing import Preprocessing, Ranges
 from kesler.state.fields import Arrays, damaged
 from kesler.updates.rule import UpdateRule
@@ -43,13 +43,20 @@ def require_fit(
     if budget.policy == "projectron++" and not _is_plain(parts):
         raise KeslerError(
             f"{budget!r} has one step for the whole update, and so requires one part of the "
-            'hypotheses without a feature map: choose hypotheses="multi", or policy="projectron"'
+            "hypotheses, without a feature map or thresholds: choose "
+            'hypotheses="multi", or policy="projectron"'
+        )
+    if budget.policy == "forgetron" and any(isinstance(part, Ordered) for part in parts):
+        raise KeslerError(
+            f"{budget!r} shrinks all of the hypotheses by one factor, and Ordered ones have "
+            'thresholds that are in no support vector: choose hypotheses="multi", or '
+            'policy="projectron"'
         )
 
 
 def _is_plain(parts: Sequence[Part]) -> bool:
     """Return whether there is one part, whose view of a row is the row."""
-    return len(parts) == 1 and parts[0].feature_map is None
+    return len(parts) == 1 and parts[0].feature_map is None and not isinstance(parts[0], Ordered)
 
 
 def projected_capacity(

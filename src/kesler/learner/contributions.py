@@ -223,10 +223,19 @@ def _by_supports(learner: KernelLearner, rows: Rows | Event, codes: npt.NDArray[
         similarities[:, 0, OWN],
         table,
         0,
-        np.zeros((len(codes), 2)),
-        0.0,
+        _thresholds_below(learner, codes),
+        learner.constant if learner.thresholds is not None else 0.0,
         lambda i: _name_of_support(learner, i),
     )
+
+
+def _thresholds_below(learner: KernelLearner, codes: npt.NDArray[np.int64]) -> Doubles:
+    """Return minus the sum of the thresholds below each class, (classes, 2); 0 without any."""
+    found, thresholds = np.zeros((len(codes), 2)), learner.thresholds
+    if thresholds is not None:
+        ranks = learner.stored["ranks.positions"][codes]
+        found[:, OWN] = -np.append(0.0, np.cumsum(thresholds, dtype=float))[ranks]
+    return found
 
 
 def _name_of_support(learner: KernelLearner, i: int) -> str:

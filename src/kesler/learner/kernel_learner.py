@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
-from kesler.hypotheses import Part, Shared, takes_ratings
+from kesler.hypotheses import Ordered, Part, Shared, takes_ratings
 from kesler.interrupts import Postponed
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.events import task_of_rows
@@ -35,8 +35,9 @@ class KernelLearner(Learner):
     Parameters
     ----------
     parts, rule, classes, constant, answer, costs, preprocessing, half_life : as in `Learner`.
-    link, averaged, preconditioner, on_new_class : must be linear, False, Euclidean and other than
-        "inherit", since there are no weights.
+    link, preconditioner, on_new_class : must be linear, Euclidean and other than "inherit", since
+        there are no weights.
+    averaged : whether predictions use the mean of the coefficients after each trial.
     kernel : the inner product of views.
     dense : whether rows list every feature.
     budget : the maximum number of support vectors of a part, or a
@@ -59,6 +60,15 @@ class KernelLearner(Learner):
     def __post_init__(self) -> None:
         self._require_no_weights()
         self.budget = limit_of(self.budget)
+        if self.averaged and self.budget is not None and not projects(self.budget):
+            raise KeslerError(
+                f"averaged=True with budget={self.budget!r}: the means over all trials include "
+                "support vectors that the budget has removed, so that these would have to be kept: "
+                'choose kesler.budgets.Budget(size, "projectron"), which removes none, or leave '
+                "averaged or the budget out"
+            )
+        if self.rule.update is not None:
+            self._require_constant_norm()
         if not (self.budget is None or isinstance(self.budget, int)):
             from kesler.learner.budgets import require_fit
 
@@ -68,11 +78,13 @@ class KernelLearner(Learner):
     def _require_no_weights(self) -> None:
         """Raise if a parameter requires weights."""
         rule, link, preconditioner = self.rule, self.link, self.preconditioner
-        if self.averaged or link != LINEAR or rule.update is not None:
-            asked = f"link={link!r}" if link != LINEAR else "averaged=True"
+        if link != LINEAR or not (rule.update is None or rule.needs_products_only):
+            asked = f"{rule!r} reads and changes weights one by one"
+            if link != LINEAR:
+                asked = f"link={link!r} computes each weight from its own sum"
             raise KeslerError(
-                f"{asked if rule.update is None else repr(rule)} requires weights, and over a "
-                "kernel there are none: leave it or the kernel out"
+                f"{asked}, and over a kernel there are inner products alone: leave it or the "
+                "kernel out"
             )
         if rule.preconditioner is not None:
             raise KeslerError(
@@ -115,6 +127,25 @@ class KernelLearner(Learner):
                 'example "multi"'
             )
 
+    def _require_constant_norm(self) -> None:
+        """Raise if the norm of the weights changes other than by the steps of an algorithm."""
+        reasons = {
+            'sigma="auto" changes all inner products from row to row: give a number as sigma': (
+                self.kernel.share
+            ),
+            f"budget={self.budget!r} removes or projects support vectors: leave it out": (
+                self.budget is not None
+            ),
+            f"{self.preprocessing!r} changes the units of rows after they were learnt: choose "
+            'preprocessing="z-scores" or None': isinstance(self.preprocessing, Ranges),
+        }
+        for reason, holds in reasons.items():
+            if holds:
+                raise KeslerError(
+                    f"{self.rule!r} computes its steps from the norm of the weights, which it sums "
+                    f"up, and {reason}"
+                )
+
     @property
     def sigma(self) -> float | None:
         """The sigma estimated from distances between rows; None if fixed, or without distances."""
@@ -134,6 +165,8 @@ class KernelLearner(Learner):
         """Run trials in blocks of rows, each after providing capacity for its support vectors."""
         indptr = task.arrays.rows.indptr
         n_rows, start = len(indptr) - 1, 0
+        if not n_rows:  # classes that are introduced before any row
+            super()._run(task)
         while start < n_rows:
             stop = min(n_rows, start + self._reserve_ahead(indptr, start))
             whole = stop - start == n_rows
@@ -186,10 +219,16 @@ class KernelLearner(Learner):
         if "supports" in vars(self):
             self.supports.reserve_features(feature_capacity)
         else:
-            share, dense = self.kernel.share, self.dense
             self.supports = SupportVectors(
-                len(self.parts), feature_capacity, in_panels=dense, share=share, budget=self.budget
+                len(self.parts),
+                feature_capacity,
+                in_panels=self.dense,
+                share=self.kernel.share,
+                budget=self.budget,
+                is_averaged=self.averaged,
+                is_ordered=any(isinstance(part, Ordered) for part in self.parts),
             )
+        self.supports.reserve_ranks(class_capacity)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copy the arrays, those of support vectors included."""
@@ -197,11 +236,11 @@ class KernelLearner(Learner):
         self.supports.own()
 
     def _other_arrays(self) -> Arrays:
-        return self.supports.arrays(self.n_features)
+        return self.supports.arrays(self.n_features, self.n_known)
 
     def _restore_others(self, arrays: Arrays) -> None:
         n_hypotheses = [self._width(i) for i in range(len(self.parts))]
-        self.supports.restore(arrays, self.n_features, n_hypotheses)
+        self.supports.restore(arrays, self.n_features, n_hypotheses, self.n_known)
 
     @cached_property
     def _kernels(self) -> ModuleType:
@@ -222,6 +261,22 @@ class KernelLearner(Learner):
             parameters=self._kernel_parameters,
         )
         return {"weights": bound}
+
+    @cached_property
+    def _predictor(self) -> Any:
+        """The learner with arrays for the means, which are computed when rows are predicted."""
+        record = self._record
+        means = {
+            name: np.zeros_like(getattr(record.weights, name))
+            for name in ("coefficients", "thresholds")
+        }
+        return self._write_arguments(record._replace(weights=record.weights._replace(**means)))
+
+    def _sums_of_thresholds(self) -> npt.NDArray[np.floating[Any]]:
+        """Return minus the thresholds in units of the constant, by class, summed over parts."""
+        now, moved = self.supports.stored["thresholds"].sum(axis=0)
+        total = now - moved / max(1, self.n_trials) if self.averaged else now * self.scale
+        return np.asarray(total, dtype=np.float32)
 
     @cached_property
     def _kernel_parameters(self) -> npt.NDArray[np.float64]:
@@ -246,5 +301,9 @@ def goes_by_distance(
     The meaning of preprocessing="scale" for dense rows depends on it.
     """
     mapped = any(part.feature_map is not None for part in parts)
-    projects = budget is not None and not isinstance(budget, int) and budget.projects
-    return kernel is not None and kernel.of == "products" and not mapped and not projects
+    return kernel is not None and kernel.of == "products" and not mapped and not projects(budget)
+
+
+def projects(budget: Limit) -> bool:
+    """Return whether updates are projected onto the span of the stored support vectors."""
+    return budget is not None and not isinstance(budget, int) and budget.projects

@@ -741,16 +741,19 @@ on_new_class, preprocessing, half_life, replay, decision : as in
     @property
     def thresholds(self) -> npt.NDArray[np.float32] | None:
         """The thresholds between the known ranks, in order; None without ordered parts."""
-        ordered = [i for i, part in enumerate(self.parts) if isinstance(part, Ordered)]
-        if not ordered:
+        if not any(isinstance(part, Ordered) for part in self.parts):
             return None
         with self.lock:
-            above_first = 1 + self.stored["ranks.order"][1 : self.n_known]
-            weights = self._mean_weights(0) if self.averaged else self.weights[0] * self.scale
-            total = np.sum([weights[self._offsets[i] + above_first] for i in ordered], axis=0)
+            total = self._sums_of_thresholds()[self.stored["ranks.order"][1 : self.n_known]]
             factor = np.float32(self.constant)
         thresholds: npt.NDArray[np.float32] = -factor * total
         return thresholds
+
+    def _sums_of_thresholds(self) -> npt.NDArray[np.floating[Any]]:
+        """Return minus the thresholds in units of the constant, by class, summed over parts."""
+        weights = self._mean_weights(0) if self.averaged else self.weights[0] * self.scale
+        starts = [self._offsets[i] + 1 for i, p in enumerate(self.parts) if isinstance(p, Ordered)]
+        return np.asarray(sum(weights[start : start + self.n_known] for start in starts))
 
     def _mean_weights(self, feature: int) -> npt.NDArray[np.float64]:
         """Return the means of the weights of a feature after each trial."""

@@ -45,6 +45,8 @@ class SupportVectors:
     share : sigma is this share of the median squared distance of recent rows; 0 if sigma is fixed
         and no recent row is stored.
     budget : the maximum number of support vectors of a part and its policy, or None.
+    is_averaged : whether the means of the coefficients after each trial predict.
+    is_ordered : whether a part is ordered, so that there are thresholds between ranks.
 
     Notes
     -----
@@ -60,15 +62,19 @@ class SupportVectors:
         in_panels: bool,
         share: float,
         budget: Limit = None,
+        is_averaged: bool = False,
+        is_ordered: bool = False,
     ) -> None:
         self.in_panels, self.share, self.n_features = in_panels, share, n_features
+        self.is_averaged, self.is_ordered = is_averaged, is_ordered
         given = (
             (budget or 0, 0, 0.0, False, False)
             if budget is None or isinstance(budget, int)
             else budget.settings
         )
         self.size, self.policy, self.eta, self.projects, self.is_measured = given
-        self.lengths = {"part": n_parts} | self._lengths() | self._feature_axes(n_features)
+        self.lengths = {"part": n_parts, "rank": 0} | self._lengths()
+        self.lengths |= self._feature_axes(n_features)
         self.stored = allocated(fields_of(Record), self, self.lengths)
         self.stored["recent.bandwidth"]["share"] = share
 
@@ -118,6 +124,10 @@ class SupportVectors:
         """Provide capacity for this many features."""
         self.n_features = n_features
         self._grow(self._feature_axes(n_features))
+
+    def reserve_ranks(self, n_ranks: int) -> None:
+        """Provide capacity for the thresholds of this many ranks."""
+        self._grow({"rank": n_ranks})
 
     def reserve(self, n_supports: int, n_entries: int, n_values: int, longest: int) -> bool:
         """Provide capacity for this many more of each in every part; return whether arrays changed.
@@ -188,11 +198,12 @@ class SupportVectors:
 
     # ---- saving -----------------------------------------------------------------------------
 
-    def arrays(self, n_features: int) -> Arrays:
+    def arrays(self, n_features: int, n_ranks: int) -> Arrays:
         """Return the part of the arrays that is in use, which a model file stores."""
         self._drop_unused()
         recent = self.stored["recent.lengths"]
         used = self._lengths(*self._ends(), int(recent.max())) | self._feature_axes(n_features)
+        used["rank"] = n_ranks
         for name in ("recent.features", "recent.values"):  # no more of the rows stored before
             self.stored[name][np.arange(self.lengths["longest"]) >= recent[:, None]] = 0
         return {
@@ -201,8 +212,10 @@ class SupportVectors:
             for shape in [shape_of(field, self, self.lengths | used)]
         }
 
-    def restore(self, arrays: Arrays, n_features: int, n_hypotheses: list[int]) -> None:
-        """Take over what `arrays` returned; so far there is only capacity for the features.
+    def restore(
+        self, arrays: Arrays, n_features: int, n_hypotheses: list[int], n_ranks: int
+    ) -> None:
+        """Take over what `arrays` returned; there is only capacity for features and ranks so far.
 
         Raises
         ------
@@ -215,6 +228,7 @@ class SupportVectors:
         used = {axis: 0 if a is None else sum(a.shape[-1:]) for axis, a in found.items()}
         sizes = used["support"], used["entry"], used["value"], used["longest"]
         lengths = self.lengths | self._lengths(*sizes) | self._feature_axes(n_features)
+        lengths["rank"] = n_ranks
         stored = checked(self._saved, self, lengths, arrays, "supports.")
         for part, n in enumerate(n_hypotheses):
             own = {name: array[part] for name, array in stored.items() if "recent" not in name}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,12 @@ from kesler.exploration import (
     resolve_exploration,
 )
 from kesler.hypotheses import Part
-from kesler.learner.bandit import WHATEVER, BanditLearner
+from kesler.kernels.mercer import MercerKernel
+from kesler.learner.bandit import WHATEVER, BanditLearner, KernelBanditLearner
 from kesler.learner.classes import ClassTable
 from kesler.learner.ensemble import AnyLearner
 from kesler.learner.learner import Learner
+from kesler.learner.support_vectors import Limit
 from kesler.learner.targets import Answers, Decision, Targets
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
@@ -105,8 +107,9 @@ class _BanditMaker(Maker):
         table.encode(list(dict.fromkeys([*_labels(given["classes"]), *declared])))
         return table
 
-    def over_weights(self, given: Settings, made_of: Settings, *, dense: bool) -> Learner:
-        return BanditLearner(
+    def made(self, given: Settings, made_of: Settings, *, dense: bool) -> Learner:
+        kind = KernelBanditLearner if "kernel" in made_of else BanditLearner
+        return kind(
             **{**made_of, "classes": ClassTable()},
             exploration=_exploration(given, made_of["rule"], dense=dense),
             is_weighted=_truth("weighted", given["weighted"]),
@@ -209,7 +212,9 @@ default "auto"
         The seed of the draws, which depend on it and on the number of draws before.
     hypotheses, feature_map, link, averaged, intercept, preconditioner, preprocessing, half_life, \
 C, eta, delta, r, columns, on_mismatch
-        As in :class:`~kesler.OnlineClassifier`, of a single learner over weight vectors.
+        As in :class:`~kesler.OnlineClassifier`, of a single learner.
+    kernel, sigma, budget
+        As in :class:`~kesler.OnlineClassifier`, not for "soba".
 
     Attributes
     ----------
@@ -250,8 +255,9 @@ C, eta, delta, r, columns, on_mismatch
     :class:`~kesler.OnlineClassifier` with inverse gaps; if they list every feature, it is
     squared loss over z-scores, bins and random Fourier features, shown greedily: the scores of a
     class that was wrong fall below 0, which is the score of a class not yet tried on such rows, so
-    that all classes are tried where that is useful. `papers/results/few_labels_bandits.md` compares
-    the alternatives.
+    that all classes are tried where that is useful. With a kernel it is squared loss as well, over
+    ranges if rows list every feature. `papers/results/few_labels_bandits.md` compares the
+    alternatives.
 
     Costs are those of :class:`~kesler.OnlineClassifier`, and O(k) for a draw.
 
@@ -297,6 +303,9 @@ C, eta, delta, r, columns, on_mismatch
         r: float | None = None,
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "missing",
+        kernel: str | MercerKernel | None = None,
+        sigma: float | Literal["auto"] = "auto",
+        budget: Limit = None,
     ) -> None:
         contract.keep_settings(self, locals())
 

@@ -83,7 +83,8 @@ default "auto"
         Whether to predict with the mean of the weights after each row, which is more robust to
         noise than the last weights. Learning does not depend on it. A prediction costs up to twice
         as much, as the means of the weights that it reads are computed first. With a link, these
-        are the weights that follow from the sums. Not with `half_life` or a kernel.
+        are the weights that follow from the sums; over a kernel, the means of the coefficients,
+        without a `budget` that removes support vectors. Not with `half_life`.
     costs : mapping {(right, wrong): cost}, callable, Costs or None, default None
         The cost of predicting one class where another is right, 1 for pairs not given. Rules with
         margins require a margin in proportion to the cost, so that expensive confusions become

@@ -98,7 +98,9 @@ def of_mapped(view: FeatureMap | None = None, *, dense: bool = True) -> Settings
 def of_feedback(given: Mapping[str, Any], *, dense: bool) -> Settings:
     """Return the parameters of the default where only the class that is shown is judged."""
     chosen = of_words()
-    if dense:
+    if given.get("kernel") is not None:
+        chosen = {**over_kernel(dense=dense), "update": OneVsRestSquared(1.5)}
+    elif dense:
         chosen = {**of_measurements(), "update": OneVsRestSquared(1.5)}
     return _filled(given, chosen)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from kesler.algorithms import Algorithm, resolve_algorithm
 from kesler.algorithms.quasi_additive import QuasiAdditive, RivalStep
 from kesler.hypotheses import Part
+from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import OnNewClass
+from kesler.learner.support_vectors import Limit
 from kesler.links.link import Linear
+from kesler.links.p_norm import PNorm
 from kesler.maps.feature_map import FeatureMap
 from kesler.online import contract
 from kesler.online.classifier import OnlineClassifier
@@ -26,7 +29,9 @@ class _AlgorithmMaker(Maker):
         algorithm = resolve_algorithm(given["algorithm"])
         moves: dict[str, Any] = {"on_new_class": given["on_new_class"]}
         if isinstance(algorithm, QuasiAdditive):
-            return {**moves, "rule": algorithm.rule, "link": algorithm.link}
+            is_plain = given["kernel"] is not None and algorithm.link == PNorm(2)
+            link = Linear() if is_plain else algorithm.link
+            return {**moves, "rule": algorithm.rule, "link": link}
         return {**moves, "rule": algorithm, "link": Linear()}
 
     def in_use(self, given: Settings, learner: Any) -> dict[str, Any]:
@@ -65,6 +70,11 @@ default "winnow"
         The feature map of a shared vector; not used by "multi".
     preprocessing, label_budget
         As in :class:`~kesler.OnlineClassifier`.
+    kernel, sigma, budget
+        As in :class:`~kesler.OnlineClassifier`: the algorithm then moves sums over stored rows.
+        For the algorithms that inner products determine: "perceptron", p-norms with p = 2, "romma"
+        and "alma". The last two sum up the norm of the weights, so that they need a number as
+        `sigma` and take no budget.
     on_new_class : "register", "learn", "inherit" or "unseen", default "register"
         The effect of the first row of a class. "register", "learn" and "inherit" are those of
         :class:`~kesler.OnlineClassifier`; with "learn", z is the view of the new class minus that
@@ -93,7 +103,8 @@ default "winnow"
     -----
     A row costs O(nnz k) to score for k classes, plus the cost of the algorithm on z, which is
     O(nnz) for all algorithms of :mod:`kesler.algorithms`. For quasi-additive algorithms
-    `sample_weight` is the length of the step.
+    `sample_weight` is the length of the step. With a kernel a row costs its comparison with each
+    support vector, and an update of "romma" or "alma" multiplies all their coefficients.
 
     References
     ----------
@@ -118,5 +129,8 @@ default "winnow"
         preprocessing: str | Preprocessing | None = None,
         on_new_class: OnNewClass = "register",
         label_budget: float | Query | None = None,
+        kernel: str | MercerKernel | None = None,
+        sigma: float | Literal["auto"] = "auto",
+        budget: Limit = None,
     ) -> None:
         contract.keep_settings(self, locals())

@@ -120,10 +120,9 @@ class Maker:
             **self.moves(given, chosen),
         }
         made_of["decision"] = chosen.get("decision", self.decision(made_of))
-        if kernel is None:
-            made = self.over_weights(given, made_of, dense=dense)
-        else:
-            made = KernelLearner(**made_of, kernel=kernel, dense=dense, budget=budget)
+        if kernel is not None:
+            made_of |= {"kernel": kernel, "dense": dense, "budget": budget}
+        made = self.made(given, made_of, dense=dense)
         made.candidates = self.candidates(given, made)
         if given.get("memory_limit") is not None:
             made.memory = self.memory(given["memory_limit"], made)
@@ -156,9 +155,9 @@ class Maker:
             )
         return None
 
-    def over_weights(self, given: Settings, made_of: Settings, *, dense: bool) -> Learner:
-        """Return the learner of these arguments, whose hypotheses are weight vectors."""
-        return Learner(**made_of)
+    def made(self, given: Settings, made_of: Settings, *, dense: bool) -> Learner:
+        """Return the learner of these arguments, over a kernel if one is among them."""
+        return (KernelLearner if "kernel" in made_of else Learner)(**made_of)
 
     def classes(self, given: Settings, declared: Iterable[Label] = ()) -> ClassTable:
         """Return the table of classes before the first row."""

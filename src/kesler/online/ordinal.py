@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,9 @@ import numpy.typing as npt
 from kesler.data.labels import NEW, Label, class_of
 from kesler.errors import KeslerError
 from kesler.hypotheses import Ordered, Part, Shared
+from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable, OnNewClass
+from kesler.learner.support_vectors import Limit
 from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
@@ -55,7 +57,9 @@ class _RankMaker(Maker):
         is_listed = not isinstance(self.chosen(given, dense=dense)["hypotheses"], str)
         if is_listed or Ordered() not in parts or "feature_map" not in given_of(given):
             return parts
-        return [*parts, Shared(resolve_map(given["feature_map"], dense=dense))]
+        with_kernel = given.get("kernel") is not None
+        view = resolve_map(given["feature_map"], dense=dense, kernel=with_kernel)
+        return [*parts, Shared(view)]
 
     def shared_part(self, given: Settings, *, dense: bool) -> Part:
         return Ordered()
@@ -139,6 +143,10 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         ranks have an order instead.
     label_budget
         As in :class:`~kesler.OnlineClassifier`.
+    kernel, sigma, budget
+        As in :class:`~kesler.OnlineClassifier`. With ordered hypotheses, the direction is a sum
+        over stored rows without their constant feature, :math:`\langle w, x \rangle = \sum_j
+        \beta_j K(x_j, x)`, and the thresholds are multiples of `intercept`.
     C, eta, delta, r
         As in :class:`~kesler.OnlineClassifier`.
     columns, on_mismatch, uncertainty
@@ -227,6 +235,9 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         costs: Mapping[Any, float] | Callable[[Any, Any], float] | None = None,
         tree: Given | None = None,
         label_budget: float | Query | None = None,
+        kernel: str | MercerKernel | None = None,
+        sigma: float | Literal["auto"] = "auto",
+        budget: Limit = None,
     ) -> None:
         contract.keep_settings(self, locals())
 

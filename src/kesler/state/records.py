@@ -212,8 +212,11 @@ class SupportVectors(NamedTuple):
 
     panels : dense support vectors; starts, features, values : sparse support vectors;
     entry_starts, owners, coefficients : the hypotheses that contain a support vector, and its
-    coefficient in each; oldest, following : indices of the oldest support vector in use and of the
-    next one; places : scratch buffer, 0 between rows, else 1 + the position of a feature in the
+    coefficient in each; states : for the means of the coefficients, the sum of the steps of each,
+    each times the number of trials before it; thresholds : of ordered parts, minus the threshold
+    below each class, in units of the constant feature, and the same sum of its steps; oldest,
+    following : indices of the oldest support vector in use and of the next one; places : scratch
+    buffer, 0 between rows, else 1 + the position of a feature in the
     row; single, double : addresses of the kernel function in float32, for scores, and in float64,
     for norms; budget : maximum number of support vectors of a part, 0 for unlimited; policy, eta :
     of :class:`kesler.budgets.Budget`; parameters : parameters of the kernel, of which the
@@ -231,6 +234,8 @@ class SupportVectors(NamedTuple):
     entry_starts: Annotated[Any, Field(i8, ("part", "entry list"), at_least=0, at_most="entry")]
     owners: Annotated[Any, Field(i8, ("part", "entry"), at_least=0)]
     coefficients: Annotated[Any, Field(f4, ("part", "entry"))]
+    states: Annotated[Any, Field(f8, ("part", "entry"), when="is_averaged")]
+    thresholds: Annotated[Any, Field(f8, ("part", 2, "rank"), when="is_ordered")]
     oldest: Annotated[Any, Field(i8, ("part",), at_least=0, at_most="support")]
     following: Annotated[Any, Field(i8, ("part",), at_least=0, at_most="support")]
     places: Annotated[Any, Given(i8)]

@@ -49,6 +49,8 @@ class UpdateRule:
         :mod:`kesler.algorithms`.
     begins_at, n_states, n_numbers : for such a rule, the initial weight of features not yet seen,
         the number of values stored beside each weight, and that of its own values.
+    needs_products_only : whether inner products of instances determine the steps of such a rule, so
+        that it also runs over a kernel.
     feedback : the number of a rule that learns from being told whether a shown class is right, in
         compiled code; 0 for rules of targets.
     second_moments : which moments of all pairs of class and feature such a rule keeps.
@@ -65,6 +67,7 @@ class UpdateRule:
     begins_at: ClassVar[float] = 0.0
     n_states: ClassVar[int] = 0
     n_numbers: ClassVar[int] = 8
+    needs_products_only: ClassVar[bool] = False
     feedback: ClassVar[int] = Feedback.CONSTRAINTS
     second_moments: ClassVar[Literal["", "diagonal", "matrix"]] = ""
 

@@ -8,22 +8,30 @@ import numpy as np
 from kesler.compiled.jit.decorators import inlined, kernel
 from kesler.compiled.jit.pointers import dereference, hold
 from kesler.compiled.kernels.kernel_trial import learner_at, pass_on_fault
-from kesler.compiled.kernels.scores import compare, is_owner, n_in_panel, set_plain_view, set_view
+from kesler.compiled.kernels.means import mean_coefficient
+from kesler.compiled.kernels.scores import (
+    compare,
+    is_owner,
+    n_in_panel,
+    set_direction_view,
+    set_plain_view,
+    set_view,
+)
 from kesler.compiled.kernels.supports import PANEL, make_kernel_scratch
 from kesler.compiled.trial.contributions import CONTRIBUTIONS, explain_all
-from kesler.compiled.trial.records import SHARED
+from kesler.compiled.trial.records import ORDERED, SHARED
 from kesler.compiled.weights.contributions import OWN_PLACE, place_of_part
 
 
 @inlined
 def coefficient_of(learner, part, s, r):
     """Return the coefficient of support vector s in the score of class r."""
-    total, starts = 0.0, learner.weights.entry_starts
+    total, starts, kind = 0.0, learner.weights.entry_starts, learner.parts.kind[part]
     for e in range(starts[part, s], starts[part, s + 1]):
         owner = learner.weights.owners[part, e]
-        if learner.parts.kind[part] == SHARED or is_owner(learner, part, r, owner):
-            total += np.float64(learner.weights.coefficients[part, e])
-    return total
+        if kind == SHARED or kind == ORDERED or is_owner(learner, part, r, owner):
+            total += mean_coefficient(learner, part, e)
+    return total * learner.ranks.positions[r] if kind == ORDERED else total
 
 
 @inlined
@@ -58,6 +66,8 @@ def kernel_add_contributions(learner, indices, values, codes, scratch, start, ou
             view = r if is_mapped else 0
             if is_mapped:
                 set_view(learner, part, indices, values, r, scratch)
+            elif learner.parts.kind[part] == ORDERED:
+                set_direction_view(learner, indices, values, scratch)
             else:
                 set_plain_view(learner, indices, values, scratch)
             add_supports(learner, part, indices, view, c, r, factor, scratch, first, out, given)

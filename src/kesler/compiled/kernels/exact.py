@@ -1,4 +1,4 @@
-"""Similarities in float64 between a vector and the stored support vectors, for budgets."""
+"""Similarities in float64: of two views, and of a vector and the stored support vectors."""
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
@@ -11,6 +11,29 @@ from kesler.compiled.trial.preprocessing import RANGES
 
 # Rows of `weights.work`: similarities, coefficients of a projection, and those of one panel.
 SIMILARITIES, PROJECTION, INNER, DISTANCES, OUT = range(5)
+
+
+@inlined
+def similarity(learner, one, other, scratch):
+    """Return K(one, other) in float64, since callers take differences, which cancel."""
+    n = one.shape[0]
+    inner, distance = 0.0, 0.0
+    for j in range(n):
+        a, b = np.float64(one[j]), np.float64(other[j])
+        inner += a * b
+        distance += (a - b) * (a - b)
+        scratch.pair[j, 0] = other[j]
+    scratch.one[0, 0], scratch.one[1, 0] = inner, distance
+    call_double(
+        learner.weights.double,
+        one,
+        scratch.pair[:n],
+        scratch.one[0],
+        scratch.one[1],
+        scratch.doubles,
+        scratch.one[2],
+    )
+    return scratch.one[2, 0]
 
 
 @inlined

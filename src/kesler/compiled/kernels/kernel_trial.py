@@ -10,25 +10,33 @@ import numpy as np
 from numba import types
 
 from kesler.compiled.jit.decorators import INT, always_inlined, inlined, kernel, with_globals
-from kesler.compiled.jit.pointers import dereference, hold, pointer_reader, put
+from kesler.compiled.jit.pointers import Facts, dereference, hold, pointer_reader, put
 from kesler.compiled.jit.record_types import KERNEL_LEARNER_RECORD
+from kesler.compiled.kernels.exact import similarity
+from kesler.compiled.kernels.ordered import (
+    add_products_along,
+    length_along,
+    movable_along,
+    move_along,
+    pair_norm_along,
+)
 from kesler.compiled.kernels.scores import set_plain_view
 from kesler.compiled.kernels.supports import (
     LEAST_RECENT,
     PANEL,
     PROJECTRON,
-    call_double,
     enter,
     hypothesis,
     make_kernel_scratch,
     squared_norm,
+    stays_small,
     store,
 )
-from kesler.compiled.trial.facts import BUDGETS, KERNEL
+from kesler.compiled.trial.facts import KERNEL, KERNELS
 from kesler.compiled.trial.facts import hold as hold_facts
 from kesler.compiled.trial.forgetting import MOST
 from kesler.compiled.trial.records import (
-    LARGEST,
+    ORDERED,
     Blocks,
     EncodedTargets,
     Ratings,
@@ -40,29 +48,6 @@ from kesler.compiled.trial.tasks import Kernels, task_at
 from kesler.compiled.trial.trial import dense_has_fault, learn_all, score_all
 from kesler.compiled.trial.variants import project, remove_beyond
 from kesler.compiled.weights.scores import clear, compute_phi
-
-
-@inlined
-def similarity(learner, one, other, scratch):
-    """Return K(one, other) in float64, since callers take differences, which cancel."""
-    n = one.shape[0]
-    inner, distance = 0.0, 0.0
-    for j in range(n):
-        a, b = np.float64(one[j]), np.float64(other[j])
-        inner += a * b
-        distance += (a - b) * (a - b)
-        scratch.pair[j, 0] = other[j]
-    scratch.one[0, 0], scratch.one[1, 0] = inner, distance
-    call_double(
-        learner.weights.double,
-        one,
-        scratch.pair[:n],
-        scratch.one[0],
-        scratch.one[1],
-        scratch.doubles,
-        scratch.one[2],
-    )
-    return scratch.one[2, 0]
 
 
 @inlined
@@ -87,6 +72,9 @@ def kernel_gram_column(learner, indices, values, s, k, scratch, out):
     clear(out, k)
     n = indices.shape[0]
     for part in range(learner.parts.kind.shape[0]):
+        if learner.parts.kind[part] == ORDERED:
+            add_products_along(learner, values, s, k, scratch, out)
+            continue
         of_s = view_of(learner, part, indices, values, s, scratch, scratch.phi[:n])
         for r in range(k):
             common = n_common(learner, part, r, s)
@@ -104,7 +92,9 @@ def kernel_gram_diagonal(learner, indices, values, k, scratch, out):
     for part in range(learner.parts.kind.shape[0]):
         for r in range(k):
             times = n_hypotheses(learner, part, r)
-            if times:
+            if learner.parts.kind[part] == ORDERED:
+                out[r] += length_along(learner, values, r, scratch)
+            elif times:
                 out[r] += times * own_similarity(learner, part, indices, values, r, scratch)
 
 
@@ -113,6 +103,9 @@ def kernel_pair_norm(learner, indices, values, y, s, scratch):
     """Return ||Phi(x, y) - Phi(x, s)||^2 over all hypotheses, for one pair."""
     total, n = 0.0, indices.shape[0]
     for part in range(learner.parts.kind.shape[0]):
+        if learner.parts.kind[part] == ORDERED:
+            total += pair_norm_along(learner, values, y, s, scratch)
+            continue
         of_y = view_of(learner, part, indices, values, y, scratch, scratch.phi[:n])
         of_s = view_of(learner, part, indices, values, s, scratch, scratch.views[0, 1 : n + 1])
         total += n_hypotheses(learner, part, y) * similarity(learner, of_y, of_y, scratch)
@@ -126,13 +119,15 @@ def kernel_is_movable(learner, indices, values, n_moved, scratch, solver):
     """Return whether no score of x itself changes by more than LARGEST; False for NaN."""
     phi = scratch.phi[: indices.shape[0]]
     for part in range(learner.parts.kind.shape[0]):
+        if learner.parts.kind[part] == ORDERED:
+            if not movable_along(learner, values, n_moved, scratch, solver):
+                return False
+            continue
         for i in range(n_moved):
             coefficient = abs(solver.coefficients[solver.moved[i]])
             view = view_of(learner, part, indices, values, solver.moved[i], scratch, phi)
             own = similarity(learner, view, view, scratch)
-            if not (coefficient <= LARGEST and squared_norm(view) <= LARGEST):
-                return False
-            if not (own <= LARGEST and coefficient * own <= LARGEST):
+            if not stays_small(coefficient, view, own):
                 return False
     return True
 
@@ -142,7 +137,9 @@ def kernel_move(learner, indices, values, n_moved, scratch, solver):
     """Add coefficient Phi(x, r) to the hypotheses of each class r to be updated."""
     for part in range(learner.parts.kind.shape[0]):
         n_before = learner.weights.following[part]
-        if learner.weights.policy >= PROJECTRON:
+        if learner.parts.kind[part] == ORDERED:
+            move_along(learner, part, indices, values, scratch, solver)
+        elif learner.weights.policy >= PROJECTRON:
             project_moved(learner, part, indices, values, n_moved, scratch, solver)
         elif learner.parts.map[part] == 0:
             add_plain(learner, part, indices, values, n_moved, scratch, solver)
@@ -240,7 +237,10 @@ def add_views(learner, part, indices, values, n_moved, scratch, solver):
 
 @always_inlined
 def kernel_shrink_weights(learner):
-    """Divide the coefficients of support vectors by MOST."""
+    """Divide the coefficients of support vectors and the thresholds by MOST."""
+    for part in range(learner.weights.thresholds.shape[0]):
+        for r in range(learner.weights.thresholds.shape[2]):
+            learner.weights.thresholds[part, 0, r] /= MOST
     for part in range(learner.weights.coefficients.shape[0]):
         for e in range(learner.weights.coefficients.shape[1]):
             learner.weights.coefficients[part, e] /= MOST
@@ -265,13 +265,18 @@ __all__ = ["PANEL", "Blocks", "EncodedTargets", "Ratings", "kernels_for", "write
 
 def kernels_for(learner: Any) -> Kernels:
     """Return the kernels of a learner, given its record."""
-    return kernels(next(n for n, each in BUDGETS.items() if hold_facts(each, learner)))
+    return kernels(next(n for n, each in KERNELS.items() if hold_facts(each, learner)))
 
 
 @cache
 def kernels(name: str) -> Kernels:
     """Return the kernels of a variant, compiled for its facts."""
-    values = {"learner_at": pointer_reader(KERNEL_LEARNER_RECORD, BUDGETS[name])}
+    return compiled_for(name, KERNELS[name])
+
+
+def compiled_for(name: str, known: Facts, **values: Any) -> Kernels:
+    """Return the kernels below, compiled for facts, with other values of some of their globals."""
+    values |= {"learner_at": pointer_reader(KERNEL_LEARNER_RECORD, known)}
     found = (with_globals(each, name, values) for each in (_learn, _predict))
     return Kernels(*(kernel(types.void(INT, INT))(each) for each in found))
 

@@ -28,8 +28,9 @@ from kesler.compiled.kernels.removals import (
     RADIUS,
     SQUARES,
 )
-from kesler.compiled.kernels.supports import PROJECTRON_PLUS, call_double, store
+from kesler.compiled.kernels.supports import PROJECTRON_PLUS, begin_state, call_double, store
 from kesler.compiled.trial.choices import lead_of
+from kesler.compiled.trial.variants import is_averaged
 
 # A squared distance from the span below this share of K(x, x) counts as 0: kernels are exact to a
 # ten-millionth, and the entries of the inverse are at most the inverse of this distance.
@@ -153,6 +154,9 @@ def spread(learner, part, width):
             value = coefficients[s * before + t] if t < before else np.float32(0)
             coefficients[s * width + t] = value
             owners[s * width + t] = t
+            if is_averaged(learner):
+                states = learner.weights.states[part]
+                states[s * width + t] = states[s * before + t] if t < before else 0.0
         starts[s + 1] = (s + 1) * width
 
 
@@ -164,7 +168,11 @@ def add_projected(learner, part, n, step, column):
     for s in range(n):
         factor = step * projection[s]
         for t in range(min(width, column.shape[0])):
-            coefficients[s * width + t] += np.float32(factor * np.float64(column[t]))
+            amount = np.float32(factor * np.float64(column[t]))
+            coefficients[s * width + t] += amount
+            if is_averaged(learner):
+                moved = learner.counts.n_trials * np.float64(amount)
+                learner.weights.states[part, s * width + t] += moved
 
 
 @inlined
@@ -178,6 +186,7 @@ def store_whole(learner, part, indices, view, size, column):
     for t in range(width):
         learner.weights.owners[part, s * width + t] = t
         learner.weights.coefficients[part, s * width + t] = column[t]
+        begin_state(learner, part, s * width + t)
     learner.weights.entry_starts[part, s + 1] = (s + 1) * width
 
 

@@ -23,7 +23,14 @@ from kesler.compiled.kernels.supports import (
     squared_norm,
 )
 from kesler.compiled.trial.preprocessing import ORIGIN, RANGES, in_range
-from kesler.compiled.trial.records import GROUPED, LARGEST, PER_CLASS, SHARED, n_hypotheses
+from kesler.compiled.trial.records import (
+    GROUPED,
+    LARGEST,
+    ORDERED,
+    PER_CLASS,
+    SHARED,
+    n_hypotheses,
+)
 from kesler.compiled.trial.relevance import has_relevance, in_distances
 from kesler.compiled.trial.variants import prepare
 from kesler.compiled.weights.scores import clear, compute_phi
@@ -63,12 +70,25 @@ def set_plain_view(learner, indices, values, scratch):
     """Set views[0] to x, or to x a^2 with ranges, `stored` to the row and sizes[0] to <x, x>."""
     n, size, ranged = indices.shape[0], np.float32(0), learner.preprocessing.method == RANGES
     view = scratch.views[0, 1 : n + 1]
+    for j in range(learner.preprocessing.n_constant):  # `set_direction_view` may have left it out
+        scratch.stored[j] = values[j]
     for j in range(n):
         view[j] = values[j]
         if ranged:
             view[j] *= scratch.units[j]
         else:
             scratch.stored[j] = values[j]
+        size += view[j] * scratch.stored[j]
+    scratch.sizes[0] = size
+
+
+@inlined
+def set_direction_view(learner, indices, values, scratch):
+    """Set the same for the direction of an ordered part: the constant feature is 0."""
+    set_plain_view(learner, indices, values, scratch)
+    view, size = scratch.views[0, 1 : indices.shape[0] + 1], np.float32(0)
+    view[0], scratch.stored[0] = 0, 0
+    for j in range(indices.shape[0]):
         size += view[j] * scratch.stored[j]
     scratch.sizes[0] = size
 
@@ -285,6 +305,15 @@ def add_plain_scores(learner, part, indices, values, k, scratch, scores):
     width = learner.parts.width[part] if learner.parts.kind[part] == GROUPED else k
     clear(scratch.column, width)
     set_plain_view(learner, indices, values, scratch)
+    sum_similarities(learner, part, indices, scratch)
+    for r in range(k):
+        for i in range(n_hypotheses(learner, part, r)):
+            scores[r] += scratch.column[hypothesis(learner, part, r, i)]
+
+
+@inlined
+def sum_similarities(learner, part, indices, scratch):
+    """Add coefficient times similarity of view 0 to the hypotheses in scratch.column."""
     oldest, following = learner.weights.oldest[part], learner.weights.following[part]
     for panel in range(oldest // PANEL, (following + PANEL - 1) // PANEL):
         first, m = panel * PANEL, n_in_panel(learner, part, panel)
@@ -296,9 +325,19 @@ def add_plain_scores(learner, part, indices, values, k, scratch, scores):
             ):
                 rise = learner.weights.coefficients[part, e] * scratch.similarities[s]
                 scratch.column[learner.weights.owners[part, e]] += rise
-    for r in range(k):
-        for i in range(n_hypotheses(learner, part, r)):
-            scores[r] += scratch.column[hypothesis(learner, part, r, i)]
+
+
+@inlined
+def add_ordered_scores(learner, part, indices, values, k, scratch, scores):
+    """Add the sum over the thresholds below r of f(x) - threshold to scores[r]."""
+    clear(scratch.column, 1)
+    set_direction_view(learner, indices, values, scratch)
+    sum_similarities(learner, part, indices, scratch)
+    along, total = np.float64(scratch.column[0]), 0.0
+    for i in range(1, k):
+        r = learner.ranks.order[i]
+        total += along + np.float64(values[0]) * learner.weights.thresholds[part, 0, r]
+        scores[r] += np.float32(total)
 
 
 @inlined
@@ -361,7 +400,9 @@ def kernel_score(learner, indices, values, k, scratch, scores):
         for j in range(indices.shape[0]):
             learner.weights.places[indices[j]] = j + 1
     for part in range(learner.parts.kind.shape[0]):
-        if learner.parts.map[part] == 0:
+        if learner.parts.kind[part] == ORDERED:
+            add_ordered_scores(learner, part, indices, values, k, scratch, scores)
+        elif learner.parts.map[part] == 0:
             add_plain_scores(learner, part, indices, values, k, scratch, scores)
         else:
             add_mapped_scores(learner, part, indices, values, k, scratch, scores)

@@ -24,7 +24,8 @@ from kesler.compiled.jit.decorators import (
     instantiate,
 )
 from kesler.compiled.trial.preprocessing import NONE
-from kesler.compiled.trial.records import GROUPED, PER_CLASS
+from kesler.compiled.trial.records import GROUPED, LARGEST, PER_CLASS
+from kesler.compiled.trial.variants import is_averaged
 from kesler.compiled.weights.scores import clear
 
 # view, panel, inner products, squared distances, parameters, out
@@ -170,7 +171,7 @@ def make_kernel_scratch(learner, indptr):
         np.zeros(width, np.float32),
         np.empty(longest, np.float32),
         np.empty((1, 1), np.float32),
-        np.empty(1),
+        np.empty(n_classes),
         np.empty(1),
         np.empty((longest, 1), np.float32),
         np.empty((3, 1)),
@@ -232,6 +233,14 @@ def squared_norm(vector):
 
 
 @inlined
+def stays_small(coefficient, view, own):
+    """Return whether a step changes no score of its row by more than LARGEST; False for NaN."""
+    if not (coefficient <= LARGEST and squared_norm(view) <= LARGEST):
+        return False
+    return own <= LARGEST and coefficient * own <= LARGEST
+
+
+@inlined
 def hypothesis(learner, part, r, i):
     """Return the index of hypothesis i of class r within a part."""
     kind = learner.parts.kind[part]
@@ -268,4 +277,13 @@ def enter(learner, part, owner, coefficient):
     end = learner.weights.entry_starts[part, s]
     learner.weights.owners[part, end] = owner
     learner.weights.coefficients[part, end] = coefficient
+    begin_state(learner, part, end)
     learner.weights.entry_starts[part, s] = end + 1
+
+
+@inlined
+def begin_state(learner, part, e):
+    """Begin the sum of the steps of a new coefficient, each times the number of trials before."""
+    if is_averaged(learner):
+        coefficient = np.float64(learner.weights.coefficients[part, e])
+        learner.weights.states[part, e] = learner.counts.n_trials * coefficient

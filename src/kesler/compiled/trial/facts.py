@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
+from numbers import Integral
 from operator import attrgetter
 from typing import Any
 
@@ -25,6 +26,7 @@ from kesler.compiled.trial.records import (
     DISTANCE,
     EUCLIDEAN,
     F1,
+    GROUPED,
     INHERIT,
     ITSELF,
     LEARN,
@@ -33,6 +35,7 @@ from kesler.compiled.trial.records import (
     NO_UNIT,
     NORMS,
     ONE_VS_REST,
+    OWN_SCALE,
     PER_CLASS,
     PREDICTED,
     REGISTER,
@@ -237,11 +240,8 @@ SPARSE = facts(
 OVER_KERNEL = {
     "link__address": {0},
     "link__exponent": {2},
-    "link__scale_source": {NO_SCALE},
+    "link__scale_source": {NO_SCALE, OWN_SCALE},
     "link__is_exact": {0},
-    "algorithm__address": {0},
-    "settings__predictor": {0},
-    "settings__decision": {SCORE, F1, DISTANCE},
     "settings__on_new_class": {REGISTER, LEARN},
     "parts__map__each": {ITSELF, ADDRESS},
     **WITHOUT_STEP_SIZES,
@@ -251,12 +251,26 @@ OVER_KERNEL = {
 KERNEL = facts(**OVER_KERNEL)
 """Learners over a kernel."""
 
-BUDGETS = {
-    "least_recent": facts(**OVER_KERNEL, weights__policy={0}),
-    "budget": facts(**OVER_KERNEL, weights__policy={1, 2, 3, 4}),
+OF_LAST_COEFFICIENTS = {
+    "algorithm__address": {0},
+    "settings__predictor": {0},
+    "settings__decision": {SCORE, F1, DISTANCE},
+    "ranks__order__shape__0": {0},
+    "parts__kind__each": {PER_CLASS, SHARED, GROUPED},
+}
+"""Neither algorithms nor means of coefficients nor ranks."""
+
+KERNELS = {
+    "least_recent": facts(**OVER_KERNEL, **OF_LAST_COEFFICIENTS, weights__policy={0}),
+    "budget": facts(**OVER_KERNEL, **OF_LAST_COEFFICIENTS, weights__policy={1, 2, 3, 4}),
+    "over_kernel": KERNEL,
 }
 """The facts of their kernels: of those whose budget, if any, removes the oldest support vectors,
-and of those with another policy of :class:`kesler.budgets.Budget`."""
+of those with another policy of :class:`kesler.budgets.Budget`, and of all others; the first that
+hold are used."""
+
+JUDGED_OVER_KERNEL = facts(**OVER_KERNEL, exploration__feedback={0, 1})
+"""Learners over a kernel that explore."""
 
 MEASURED = facts(
     settings__predictor={0},
@@ -281,7 +295,12 @@ def values_of(learner: Any, name: str) -> frozenset[int]:
     if axis is not None:
         return frozenset([found.shape[axis]])
     values = found.tolist() if isinstance(found, np.ndarray) else [found]
-    return frozenset(min(v, ADDRESS) if name in ADDRESSES else v for v in values)
+    return frozenset(map(_kind_of_address, values) if name in ADDRESSES else values)
+
+
+def _kind_of_address(value: Any) -> int:
+    """Return what facts say of an address; loops that are interpreted have objects in its place."""
+    return min(int(value), ADDRESS) if isinstance(value, Integral) else ADDRESS
 
 
 @cache

@@ -85,9 +85,11 @@ find_views = by_weights(dense="views.given.dense_find_views", sparse=nothing, ke
 
 # ---- scores and the predicted class --------------------------------------------------------------
 
-is_averaged = by_weights(dense="weights.means.dense_is_averaged", sparse=no, kernel=no)
+is_averaged = by_weights(dense="weights.means.dense_is_averaged", sparse=no)
 score_by_means = by_weights(
-    dense="weights.means.dense_score_by_means", sparse=nothing, kernel=nothing
+    dense="weights.means.dense_score_by_means",
+    sparse=nothing,
+    kernel="kernels.means.kernel_score_by_means",
 )
 score = by_weights(
     dense="weights.scores.dense_score",
@@ -156,7 +158,11 @@ leave_evidence = by_weights(
 
 # ---- updates -------------------------------------------------------------------------------------
 
-run_algorithm = by_weights(dense="trial.rules.dense_run_algorithm", sparse=nothing, kernel=nothing)
+run_algorithm = by_weights(
+    dense="trial.rules.dense_run_algorithm",
+    sparse=nothing,
+    kernel="kernels.algorithms.kernel_run_algorithm",
+)
 is_movable = by_weights(
     dense="weights.moves.dense_is_movable",
     sparse="weights.sparse_trial.sparse_is_movable",
@@ -188,4 +194,8 @@ meet_hypotheses = by_weights(
     dense="weights.links.dense_meet_hypotheses", sparse=nothing, kernel=nothing
 )
 inherit = by_weights(dense="views.statistics.dense_inherit", sparse=nothing, kernel=nothing)
-insert_rank = by_weights(dense="weights.ordered.dense_insert_rank", sparse=nothing, kernel=nothing)
+insert_rank = by_weights(
+    dense="weights.ordered.dense_insert_rank",
+    sparse=nothing,
+    kernel="kernels.ordered.kernel_insert_rank",
+)

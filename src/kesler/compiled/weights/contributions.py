@@ -30,7 +30,8 @@ learner_at = pointer_reader(LEARNER_RECORD)
 @always_inlined
 def place_of_part(learner, part):
     """Return where the contributions of a part are written."""
-    return SHARED_PLACE if learner.parts.kind[part] == SHARED else OWN_PLACE
+    kind = learner.parts.kind[part]
+    return SHARED_PLACE if kind == SHARED or kind == ORDERED else OWN_PLACE
 
 
 @inlined

@@ -65,6 +65,7 @@ from kesler.compiled.weights.ordered import (
     add_ordered_products,
     ordered_length,
     ordered_pair_norm,
+    squared_length_of_rest,
     with_ordered_powers,
 )
 from kesler.compiled.weights.preconditioners import CUSTOM
@@ -92,7 +93,7 @@ def dense_pair_norm(learner, indices, values, y, s, scratch):
     for part in range(learner.parts.kind.shape[0]):
         if learner.parts.kind[part] == ORDERED:
             if exponent == 2:
-                total += ordered_pair_norm(learner, values, y, s)
+                total += ordered_pair_norm(learner, squared_length_of_rest(values), values, y, s)
             else:
                 total = with_ordered_powers(learner, values, y, s, exponent, total)
             continue
@@ -138,7 +139,7 @@ def dense_gram_column(learner, indices, values, s, k, scratch, out):
     plain = squared_length(values)
     for part in range(learner.parts.kind.shape[0]):
         if learner.parts.kind[part] == ORDERED:
-            add_ordered_products(learner, values, s, k, out)
+            add_ordered_products(learner, squared_length_of_rest(values), values, s, k, out)
             continue
         if learner.parts.map[part] == ITSELF:
             for r in range(k):
@@ -201,7 +202,7 @@ def measure_views(learner, part, indices, values, k, scratch):
         if learner.parts.map[part] == GIVEN:
             products[r] = given_length(scratch.views, r)
         elif learner.parts.kind[part] == ORDERED:
-            products[r] = ordered_length(learner, values, r)
+            products[r] = ordered_length(learner, squared_length_of_rest(values), values, r)
         else:
             products[r] = plain
 

@@ -41,9 +41,9 @@ def add_ordered_scores(learner, part, indices, values, k, scores):
 
 
 @inlined
-def add_ordered_products(learner, values, s, k, out):
-    """Add <phi(x, r), phi(x, s)> to out[r], for r < k."""
-    rest, constant = squared_length_of_rest(values), np.float64(values[0]) ** 2
+def add_ordered_products(learner, rest, values, s, k, out):
+    """Add <phi(x, r), phi(x, s)> to out[r], for r < k, given ||x||^2 without the constant."""
+    constant = np.float64(values[0]) ** 2
     there = learner.ranks.positions[s]
     for r in range(k):
         here = learner.ranks.positions[r]
@@ -51,10 +51,10 @@ def add_ordered_products(learner, values, s, k, out):
 
 
 @inlined
-def ordered_pair_norm(learner, values, r, s):
-    """Return ||phi(x, r) - phi(x, s)||^2."""
+def ordered_pair_norm(learner, rest, values, r, s):
+    """Return ||phi(x, r) - phi(x, s)||^2, given ||x||^2 without the constant feature."""
     apart = abs(learner.ranks.positions[r] - learner.ranks.positions[s])
-    return apart * apart * squared_length_of_rest(values) + apart * np.float64(values[0]) ** 2
+    return apart * apart * rest + apart * np.float64(values[0]) ** 2
 
 
 @inlined
@@ -67,10 +67,10 @@ def with_ordered_powers(learner, values, r, s, exponent, total):
 
 
 @inlined
-def ordered_length(learner, values, r):
-    """Return ||phi(x, r)||^2."""
+def ordered_length(learner, rest, values, r):
+    """Return ||phi(x, r)||^2, given ||x||^2 without the constant feature."""
     here = learner.ranks.positions[r]
-    return here * here * squared_length_of_rest(values) + here * np.float64(values[0]) ** 2
+    return here * here * rest + here * np.float64(values[0]) ** 2
 
 
 @inlined
@@ -113,8 +113,8 @@ def move_ordered(learner, part, indices, values, scratch, solver):
 
 
 @always_inlined
-def dense_insert_rank(learner, y, out):
-    """Insert a new rank, class y, at its position among the y known ones, with a threshold."""
+def place_rank(learner, y):
+    """Insert a new rank, class y, at its position among the y known ones."""
     order, positions = learner.ranks.order, learner.ranks.positions
     place = y
     while place > 0 and learner.ranks.places[order[place - 1]] > learner.ranks.places[y]:
@@ -122,6 +122,12 @@ def dense_insert_rank(learner, y, out):
         positions[order[place]] = place
         place -= 1
     order[place], positions[y] = y, place
+
+
+@always_inlined
+def dense_insert_rank(learner, y, out):
+    """Insert a new rank, class y, at its position among the y known ones, with a threshold."""
+    place_rank(learner, y)
     for part in range(learner.parts.kind.shape[0]):
         if learner.parts.kind[part] != ORDERED:
             continue
