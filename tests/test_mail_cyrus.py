@@ -22,6 +22,7 @@ AGAIN = (
     "test_sure_messages_are_moved_which_is_no_answer",
     "test_sure_messages_get_a_keyword",
     "test_the_mail_of_enron_is_filed_as_by_progressive_validation",
+    "test_what_changes_in_the_folder_that_is_open_is_noticed",
     "test_what_has_changed_is_found_as_by_a_search",
     "test_what_was_moved_is_moved_back",
 )

@@ -344,6 +344,14 @@ def test_new_numbers_of_all_messages_change_nothing(mailbox):
     assert mailbox.answers() == answers
 
 
+def test_what_changes_in_the_folder_that_is_open_is_noticed(mailbox):
+    """Dovecot says of it what it was, until it is asked for news."""
+    mailbox.look(predict=False)
+    for number in range(4):  # the folder was the last that was read
+        mailbox.person.append("Team", message(number, "lunch"))
+        assert mailbox.look() == [("learnt", f"<{number}@example.org>", "Team")]
+
+
 @only_imap
 @pytest.mark.parametrize("seed", range(3))
 def test_what_has_changed_is_found_as_by_a_search(mailbox, seed, monkeypatch):

@@ -79,6 +79,7 @@ class Server:
         self._name = f"{settings.server}:{settings.port_used}"
         self._raw: dict[str, bytes] = {}
         self._n_odd = 0
+        self._opened = ""  # the folder that is open
         with self._in_words():
             self._client = _connected(settings, seconds)
         try:
@@ -199,6 +200,8 @@ class Server:
         with self._in_words():
             if self._client.has_capability("CONDSTORE"):
                 wanted.append("HIGHESTMODSEQ")
+            if name == self._opened:  # of which a server may say what it was when it was opened
+                self._client.noop()
             found = self._client.folder_status(self._sent(name), wanted)
             return Status(*(_number(found.get(each.encode(), 0)) for each in wanted))
 
@@ -246,6 +249,7 @@ class Server:
         return sorted(found - _listed_in(gone, sorted(found)))
 
     def _select(self, name: str, to_write: bool) -> Any:
+        self._opened = name
         return self._client.select_folder(self._sent(name), readonly=not to_write)
 
     def _sent(self, name: str) -> bytes:
