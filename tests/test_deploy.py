@@ -41,10 +41,17 @@ def test_units_are_understood_and_have_few_rights(tmp_path, name):
 @pytest.mark.parametrize("name", UNITS)
 def test_units_run_commands_that_there_are(name):
     text = (ROOT / "deploy" / name).read_text()
-    commands = re.findall(r"/opt/kesler/bin/kesler ([^'\n]+)", text)
+    commands = re.findall(r"/opt/kesler/bin/kesler ([^'>\n]+)", text)
     assert commands
     for each in commands:
         parser().parse_args(shlex.split(each))
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_a_call_that_is_not_allowed_fails_and_kills_nothing(name):
+    """The owner of a file is set only where that is allowed."""
+    text = (ROOT / "deploy" / name).read_text()
+    assert "SystemCallFilter=~@privileged" in text and "SystemCallErrorNumber=EPERM\n" in text
 
 
 def instructions():
@@ -81,7 +88,9 @@ def test_the_container_is_as_hadolint_wants_it():
 
 def test_a_look_that_is_long_ago_is_no_health(tmp_path, capsys):
     from kesler.durable import Journal
+    from kesler.mail.known import Known, Status
     from kesler.mail.sorter import model_of
+    from kesler.mail.state import Folder
     from kesler.mail.watching import HEALTH
 
     settings = tmp_path / "mail.toml"
@@ -89,6 +98,9 @@ def test_a_look_that_is_long_ago_is_no_health(tmp_path, capsys):
     with Journal(tmp_path / "mail.db") as journal:
         model = model_of(journal, "mail")
         given = ("mail", "status", settings, "--max-age")
+        done = kesler(capsys, *given, "60")
+        assert done.code == 2 and "nothing has been read of the mailbox" in done.err
+        Known(model).observe({"INBOX": Folder(1)}, {"INBOX": Status(1)}, predict=False)
         done = kesler(capsys, *given, "60")
         assert done.code == 2 and "there has been no look at the mailbox" in done.err
         model.keep(HEALTH, {"time": 1e9})

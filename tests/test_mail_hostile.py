@@ -49,7 +49,7 @@ class Fake:
     def __init__(self, lies=None, greeting=b"* OK hello\r\n"):
         self.lies, self.greeting = dict(lies or {}), greeting
         self.folders = {name: dict(found) for name, found in MESSAGES.items()}
-        self.commands = []
+        self.commands, self.modseq = [], 5
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
@@ -114,7 +114,8 @@ class Fake:
                 name.encode(), *numbers
             )  # fmt: skip
         if words.startswith((b"EXAMINE", b"SELECT")):
-            return b"* %d EXISTS\r\n* OK [UIDVALIDITY 7] valid\r\n" % len(messages)
+            states = b"* OK [UIDVALIDITY 7] valid\r\n* OK [HIGHESTMODSEQ %d] last\r\n" % self.modseq
+            return b"* %d EXISTS\r\n" % len(messages) + states
         if words.startswith(b"UID SEARCH"):
             return b"* SEARCH %s\r\n" % b" ".join(b"%d" % n for n in messages)
         if words.startswith(b"UID FETCH"):
@@ -403,6 +404,23 @@ def test_lies_about_what_has_vanished_are_found_out(journal, lie):
                 found = server.reopen("Bills", Folder(7, before), 5)
                 assert found.numbers == sorted(fake.folders["Bills"])
             assert any(b"(CHANGEDSINCE 5 VANISHED)" in each for each in fake.commands)
+
+
+def test_changes_are_not_counted_from_a_number_that_is_yet_to_come(journal):
+    """A server whose index was made anew counts from the beginning: nothing has changed since."""
+    with Fake() as fake:
+        sorter, _ = look(fake, journal)
+        before = Folder(7, dict(sorter.known.mailbox["Bills"].messages))
+        names = b"IMAP4rev1 MOVE UIDPLUS ENABLE CONDSTORE QRESYNC"
+        fake.lies = {
+            "CAPABILITY": b"* CAPABILITY %s\r\nTAG OK done\r\n" % names,
+            "ENABLE": b"* ENABLED QRESYNC\r\nTAG OK done\r\n",
+            "UID FETCH 1:*": b"TAG OK done\r\n",
+        }
+        with fake.server() as server:
+            fake.folders["Bills"][60] = fake.folders["Bills"].pop(20)
+            assert server.reopen("Bills", before, 5).numbers == sorted(before.messages)
+            assert server.reopen("Bills", before, 6).numbers == sorted(fake.folders["Bills"])
 
 
 def test_refusals_and_failures_differ():

@@ -71,7 +71,7 @@ def test_what_is_taken_back_of_threads_was_never_there(model, seed, monkeypatch)
     for _ in range(60):
         number = rng.randrange(8)
         if filed[number] and rng.random() < 0.4:
-            known.take_back(f"message {number}")
+            known.take_back([f"message {number}"])
             filed[number] = 0
             del left[number]
         else:
@@ -95,7 +95,7 @@ def test_few_messages_of_each_thread_are_kept(model):
         known.update({f"{n}": Record(filed=known.file(keys(n, "lunch"), f"folder {n}"))})
     for n in reversed(range(2, MOST_FILED + 2)):
         assert known.threads.found(keys(99, "lunch"))["thread"] == f"folder {n}"
-        known.take_back(f"{n}")
+        known.take_back([f"{n}"])
     assert known.threads.found(keys(99, "lunch")) == {}
     assert not [each for each in model.kept("thread/").values() if len(each) > 2 * MOST_FILED]
 

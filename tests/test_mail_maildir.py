@@ -4,6 +4,7 @@ import gzip
 import mailbox as programs
 import os
 import random
+from itertools import count
 
 import pytest
 
@@ -179,6 +180,8 @@ def test_a_change_within_one_tick_of_the_clock_is_noticed(box, tmp_path, monkeyp
     put(box, 1)
     store = Maildir(box._path)
     new = tmp_path / "Maildir" / "new"
+    ticks = count(maildir.time.time_ns())  # of a clock that does not wait for this test
+    monkeypatch.setattr(maildir.time, "time_ns", lambda: next(ticks))
     before, times = store.status("INBOX"), new.stat()
     put(box, 2)
     os.utime(new, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -199,6 +202,32 @@ def test_a_wait_ends_with_a_change(box, monkeypatch):
     assert store.wait(60) and len(naps) == 2
     monkeypatch.setattr(maildir.time, "sleep", lambda _: None)
     assert not store.wait(0.0)
+
+
+def test_a_wait_also_ends_with_mail_in_a_folder_that_is_new(box):
+    store = Maildir(box._path)
+    box.add_folder("Fresh")
+    assert store.wait(0.0) and not store.wait(0.0)
+    put(box.get_folder("Fresh"), 7)
+    assert store.wait(0.0)
+
+
+@pytest.mark.parametrize("part", ["cur", "new"])
+def test_links_are_not_followed(box, tmp_path, part):
+    root, outside = tmp_path / "Maildir", tmp_path / "outside"
+    outside.mkdir()
+    (root / ".Link").mkdir()
+    for each in {"cur", "new"} - {part}:
+        (root / ".Link" / each).mkdir()
+    (root / ".Link" / part).symlink_to(outside)
+    identity = put(box, 5, flags="S")
+    (name,) = os.listdir(root / "cur")
+    taken = root / ".Team" / "cur" / name
+    taken.symlink_to(outside / "nothing")
+    store = Maildir(box._path)
+    assert "Link" not in [each.name for each in store.folders()]
+    assert store.move("INBOX", number_of(store, "INBOX", identity), identity, "Team")
+    assert taken.is_symlink() and os.listdir(outside) == []
 
 
 def test_a_directory_that_is_no_maildir_is_refused(tmp_path):
@@ -259,6 +288,10 @@ def test_commands_on_a_maildir(box, tmp_path, capsys):
 
     out = run("setup", settings, "--maildir", tmp_path / "Maildir", "--error", "0.3")
     assert "INBOX        0  inbox" in out and "Trash        0  never touched" in out
+    (tmp_path / "Maildir").rename(tmp_path / "away")
+    refused(kesler(capsys, "mail", "learn", settings), "give the path of a Maildir")
+    refused(kesler(capsys, "mail", "watch", settings, "--once"), "run kesler mail learn")
+    (tmp_path / "away").rename(tmp_path / "Maildir")
     assert run("learn", settings).startswith("60 messages learnt")
     one, two = put(box, 501, WORDS["Bills"]), put(box, 502, WORDS["Team"])
     assert run("watch", settings, "--once").startswith(f"suggested\t{one}\tBills")

@@ -82,7 +82,7 @@ def test_nothing_waits_on_the_page_by_default(tmp_path):
     desk = Desk(str(tmp_path / "mail.db"))
     desk.arrive(500)
     desk.look()
-    assert desk.waiting() == {} and desk.sorter.model.kept("shown") == {}
+    assert desk.waiting() == {} and desk.sorter.model.kept("answers") == {}
     desk.close()
 
 
@@ -261,7 +261,7 @@ def test_an_answer_that_is_no_folder_moves_nothing(desk, caplog):
     desk.look()
     desk.answer(one, "Unknown")
     assert desk.look() == [("learnt", one, "Unknown")]
-    assert "no folder of its answer" in caplog.text and desk.where(one) == "INBOX"
+    assert "make it in the mail program" in caplog.text and desk.where(one) == "INBOX"
     assert desk.served.answers == ["Bills", "Team"]
 
 
@@ -273,6 +273,47 @@ def test_of_many_messages_the_last_are_shown(desk, monkeypatch):
     sent.append(desk.arrive(600))
     desk.look()
     assert [*desk.waiting()] == sent[3:]
+
+
+def test_messages_take_the_places_of_those_that_were_answered(desk, monkeypatch):
+    monkeypatch.setattr("kesler.mail.summary.MOST_SHOWN", 3)
+    sent = [desk.arrive(500 + number) for number in range(5)]
+    desk.look()
+    for each in sent[2:]:
+        desk.answer(each, "Bills")
+    desk.look()
+    assert [*desk.waiting()] == sent[:2]
+
+
+@pytest.mark.parametrize("desk", [{"page": "subjects", "action": "move"}], indirect=True)
+def test_a_message_whose_answer_the_command_takes_back_waits_again(desk):
+    one = desk.arrive(500)
+    desk.look()
+    desk.answer(one, "Team")
+    desk.look()
+    assert desk.waiting() == {}
+    desk.sorter.undo(one)
+    desk.look()
+    assert [id.partition(" ")[0] for id in desk.waiting()] == [one] and desk.where(one) == "INBOX"
+
+
+def test_a_message_that_could_not_be_read_is_shown_when_it_can(desk, monkeypatch):
+    one = desk.arrive(500)
+    monkeypatch.setattr("kesler.mail.sorter.Sorter._messages", lambda *_: iter(()))
+    desk.look()
+    assert desk.waiting() == {}
+    monkeypatch.undo()
+    desk.look()
+    assert [*desk.waiting()] == [one]
+
+
+def test_classes_are_those_of_the_folders(desk):
+    """Another name would be that of no folder."""
+    desk.arrive(500)
+    desk.look()
+    for change in (desk.served.rename, desk.served.merge):
+        with pytest.raises(Refusal, match="such as the folders of a mailbox"):
+            desk.served.change(lambda change=change: change("Bills", "Team", "ann")).result()
 
 
 def test_databases_of_former_versions_get_the_new_columns(tmp_path):

@@ -168,7 +168,15 @@ def test_a_row_names_the_folders_and_learns_nothing():
 
 # ---- hostile mail ---------------------------------------------------------------------------
 
+HALF = "=?utf-7?Q?+2AA-x?="  # half a character, which no text can hold
 HOSTILE = {
+    "half a character": (
+        f"From: {HALF} <{HALF}@a.org>\nSubject: {HALF}\nList-Id: <{HALF}.x>\n"
+        f'Content-Type: text/plain; charset=utf-7; name="{HALF}.b{HALF}c"\n\nlunch +2AA- +3AA-'
+    ).encode(),
+    "half a character in a name": (
+        b"Content-Disposition: attachment; filename*=utf-7''b.%2B2AA-c\n\n1"
+    ),
     "of 50 MB": b"Subject: a\n\n" + b"word soup of the day\n" * 2_400_000,
     "of one line": b"Subject: a\n\n" + b"x" * 50 * MIB,
     "10,000 parts in parts": b"".join(
@@ -195,6 +203,7 @@ HOSTILE = {
 def test_hostile_messages_are_read_in_bounded_time_and_memory(name):
     before = resource.getrusage(resource.RUSAGE_SELF)
     row = row_of(HOSTILE[name], Threads())
+    assert "\n".join(row).encode()
     after = resource.getrusage(resource.RUSAGE_SELF)
     assert row
     assert all(isinstance(key, str) and value > 0 for key, value in row.items())

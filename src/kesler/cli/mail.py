@@ -36,7 +36,10 @@ def sorter_of(options: Namespace, *, is_new: bool = False) -> Iterator[Sorter]:
     with Journal(path) as journal:
         if not is_new and settings.account not in journal.models():
             raise _unlearnt(options)
-        yield Sorter(journal, settings)
+        sorter = Sorter(journal, settings)
+        if not is_new and not sorter.known.statuses:  # learning has ended before its first look
+            raise _unlearnt(options)
+        yield sorter
 
 
 def _unlearnt(options: Namespace) -> KeslerError:

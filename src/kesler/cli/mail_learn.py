@@ -10,8 +10,10 @@ from kesler.cli.mail_report import print_report
 
 def run(options: Namespace) -> None:
     """Learn what is in the folders, in the order of dates, and print a report."""
-    with sorter_of(options, is_new=True) as sorter:
-        with connected(sorter.settings) as server:
+    from kesler.mail.settings import read_settings
+
+    with connected(read_settings(options.settings)) as server:  # before there is a database
+        with sorter_of(options, is_new=True) as sorter:
             n_learnt = sum(done.what == "learnt" for done in sorter.look(server, predict=False))
-        print(f"{n_learnt} messages learnt\n")
+            print(f"{n_learnt} messages learnt\n")
         print_report(sorter)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-OWN = re.compile(rb"^message-id:[ \t]*(?:\r?\n[ \t]+)?([!-~]{3,200})[ \t]*\r?$", re.I | re.M)
+OWN = re.compile(rb"^message-id:[ \t]*(?:\r?\n[ \t]+)?([!-~]{3,190})[ \t]*\r?$", re.I | re.M)
 """The header of the Message-ID, which some programs write without angle brackets."""
 
 LISTED = re.compile(r"<[^<>\s]{1,250}>")
@@ -13,7 +13,9 @@ LISTED = re.compile(r"<[^<>\s]{1,250}>")
 
 
 def identity_of(header: bytes) -> str | None:
-    r"""Return the Message-ID in a header; None if there is none of 3 to 200 plain characters.
+    r"""Return the Message-ID in a header; None if there is none of 3 to 190 plain characters.
+
+    A longer one would be no id of a journal, in which a number may follow it.
 
     Examples
     --------

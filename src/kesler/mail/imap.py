@@ -224,7 +224,9 @@ class Server:
             return self.open(name)
         with self._in_words():
             found = self._select(name, to_write=False)
-            is_same = found[b"UIDVALIDITY"] == former.validity
+            # Where the server has counted anew, nothing would have changed since.
+            is_later = _number(found.get(b"HIGHESTMODSEQ", 0)) >= since
+            is_same = is_later and found[b"UIDVALIDITY"] == former.validity
             numbers = self._changed(former, since) if is_same else []
             if len(numbers) != found[b"EXISTS"]:  # some are marked as deleted, or others have come
                 numbers = self._searched()

@@ -244,13 +244,14 @@ class Known:
                 self._keep_filed(key, [] if now is None else [new, *others])
         return self._n_filed
 
-    def take_back(self, identity: str) -> None:
-        """Take back the answer of a message, and forget that it was put into that folder."""
-        record = self.records[identity]
+    def take_back(self, identities: Iterable[str]) -> None:
+        """Take back the answers of messages, and forget that they were put into those folders."""
+        records = {identity: self.records[identity] for identity in identities}
+        numbers = {each.filed for each in records.values() if each.filed}
         with self.together():
-            if record.filed:
-                self._change_filed(lambda each: None if each.number == record.filed else each)
-            self.update({identity: taken_back(record)})
+            if numbers:
+                self._change_filed(lambda each: None if each.number in numbers else each)
+            self.update({identity: taken_back(each) for identity, each in records.items()})
 
     def forget(self, folder: str) -> None:
         """Forget the threads of a folder."""

@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from socket import gethostname
@@ -233,8 +233,12 @@ class Maildir:
         end = time.monotonic() + seconds
         while (now := self._times()) == self._seen and (left := end - time.monotonic()) > 0:
             time.sleep(min(POLL, left))
-        is_changed, self._seen = now != self._seen, now
-        return is_changed
+        if now == self._seen:
+            return False
+        with suppress(ServerError):  # the look says what is wrong
+            self.folders()  # there may be new ones
+        self._seen = self._times()
+        return True
 
     def _times(self) -> list[tuple[int, ...]]:
         """Return the times of the folders, and of the directory in which new ones are made."""
@@ -250,7 +254,8 @@ def _directories(root: Path) -> Iterator[Path]:
     try:
         for path, directories, _ in os.walk(root, onerror=_refuse):
             within = Path(path).relative_to(root).parts
-            if {*PARTS} <= {*directories}:
+            is_folder = {*PARTS} <= {*directories}
+            if is_folder and not any(os.path.islink(os.path.join(path, part)) for part in PARTS):
                 yield Path(path)
             is_deep = len(within) >= DEEPEST
             # A name of two dots is that of a folder which Dovecot is about to delete.
@@ -344,7 +349,7 @@ def _flags(name: str) -> str:
 def _name_in(folder: Path, path: Path, shown: str) -> str:
     """Return the name of a file in another folder, in which no other file is called like it."""
     base, _, info = path.name.partition(":")
-    if any(_base(each) == base for part in PARTS for each in _names(folder / part)):
+    if any(_base(each) == base for part in PARTS for each in os.listdir(folder / part)):
         _, comma, sizes = base.partition(",")
         base = f"{int(time.time())}.{uuid4().hex}.{_host()}{comma}{sizes}"
     letters = {each: each for each in _flags(path.name) if each.islower()}

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from kesler.durable import Event, Model
     from kesler.mail.known import Known
 
-HEARD, SHOWN = "heard", "shown"
-"""The names of the last event that was heard of, and of the last prediction that was shown."""
+HEARD = "heard"
+"""The name of the last event that was heard of."""
 LONGEST = 300  # characters of a subject or a sender that are kept
 
 Said = tuple[str | None, str | None]
@@ -44,15 +44,12 @@ def hear(known: Known, by: str) -> None:
     if not last or last[0].number == heard:
         return
     rows = {row.id: row for each in model.since(heard, but_by=by) if (row := _row_of(model, each))}
+    found = {message_of(id): row for id, row in rows.items() if message_of(id) in known.records}
+    gone = [i for i, row in found.items() if row.taken_back and known.records[i].event == row.id]
     with known.together():
-        for id, row in rows.items():
-            record = known.records.get(message_of(id))
-            if record is None:
-                continue
-            if not row.taken_back:
-                known.update({message_of(id): _after(record, row)})
-            elif record.event == row.id:
-                known.take_back(message_of(id))
+        known.take_back(gone)
+        held = [(i, row) for i, row in found.items() if not row.taken_back]
+        known.update({identity: _after(known.records[identity], row) for identity, row in held})
         model.keep(HEARD, last[0].number)
 
 
@@ -131,7 +128,9 @@ class Page:
     def tidy(self) -> None:
         """Remove what does not wait any more, and say of the others where they are now."""
         said = self._said()
-        self._items.remove(self._name, [id for id in said if message_of(id) not in self._wanted])
+        gone = [id for id in said if message_of(id) not in self._wanted]
+        self._items.remove(self._name, gone)
+        self._mark(map(message_of, gone), is_shown=False)
         now = {
             id: ("" if self._kept == "folders" else title, _note(self._wanted[message_of(id)]))
             for id, (title, _) in said.items()
@@ -146,10 +145,9 @@ class Page:
 
         Those that were added once and discarded on the page are not added again.
         """
-        shown = self._known.model.kept(SHOWN).get(SHOWN, 0)
         said = {message_of(id): title for id, (title, _) in self._said().items()}
         records = self._known.records
-        new = [i for i in self._wanted if i not in said and records[i].number > shown]
+        new = [i for i in self._wanted if i not in said and not records[i].is_shown]
         untitled = [i for i, title in said.items() if self._kept == "subjects" and not title]
         return [*new, *untitled]
 
@@ -166,6 +164,12 @@ class Page:
                 new.append(self._item(identity, message, title, note))
         self._items.add(self._name, new)
         self._items.describe(self._name, titles)
+        self._mark((message_of(each.id) for each in new), is_shown=True)
+
+    def _mark(self, identities: Iterable[str], *, is_shown: bool) -> None:
+        """Keep whether messages are on the page."""
+        records = self._known.records
+        self._known.update({i: replace(records[i], is_shown=is_shown) for i in identities})
 
     def _item(self, identity: str, message: bytes, title: str, note: str | None) -> Item:
         known = self._known
@@ -173,19 +177,16 @@ class Page:
         return Item(id, read(message).row(known.threads), title=title, note=note)
 
     def done(self) -> None:
-        """Keep what has been shown, and which answers can be used."""
-        is_shown = self._kept != "nothing"
-        last = max((each.number for each in self._known.records.values()), default=0)
+        """Keep which answers can be used."""
         model = self._known.model
-        values = {SHOWN: last, ANSWERS: sorted(self._known.classes)} if is_shown else {}
-        for name in (SHOWN, ANSWERS):
-            if model.kept(name).get(name) != values.get(name):
-                model.keep(name, values.get(name))
+        answers = None if self._kept == "nothing" else sorted(self._known.classes)
+        if model.kept(ANSWERS).get(ANSWERS) != answers:
+            model.keep(ANSWERS, answers)
 
 
 def is_used(model: Model, kept: str) -> bool:
     """Return whether the page shows messages, or has shown some before."""
-    return kept != "nothing" or SHOWN in model.kept(SHOWN)
+    return kept != "nothing" or ANSWERS in model.kept(ANSWERS)
 
 
 def title_of(message: bytes) -> str:

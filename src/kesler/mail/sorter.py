@@ -223,7 +223,10 @@ class Sorter:
             record, place = self.known.records[identity], self._place(identity)
             folder = str(record.answer)
             if folder not in self.known.classes:
-                LOGGER.warning("a message stays where it is: there is no folder of its answer")
+                LOGGER.warning(
+                    "the folder of an answer is none of those that are looked at, so that its "
+                    "message is not filed: make it in the mail program, or correct the answer"
+                )
             messages = [*self._messages(server, [identity], place)] if place else []
             with self.known.together():
                 for _, _, message in messages:
@@ -353,7 +356,7 @@ class Sorter:
         with self.known.together():
             if record.event is not None and self.model.undo(record.event, by=BY).changed:
                 done.append(Done("taken back", identity, record.answer))
-            self.known.take_back(identity)
+            self.known.take_back([identity])
         return done
 
 

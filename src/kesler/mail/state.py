@@ -46,6 +46,7 @@ class Record:
     answer : the class that was learnt.
     sureness : how sure the prediction was, see :class:`~kesler.mail.filing.Filing`.
     number : its place in the order of predictions, from 1.
+    is_shown : whether it was put on the page of the service.
     filed : the number under which its thread, its people and its sender are remembered, from 1; 0
         if they are not.
     """
@@ -61,6 +62,7 @@ class Record:
     sureness: float | None = None
     number: int = 0
     filed: int = 0
+    is_shown: bool = False
 
     @property
     def is_right(self) -> bool | None:
@@ -119,7 +121,7 @@ def taken_back(record: Record) -> Record:
     """
     waiting = "learn" if record.due == "learn" else None
     due = "back" if record.is_ours else waiting
-    return replace(record, event=None, answer=None, due=due, filed=0)
+    return replace(record, event=None, answer=None, due=due, filed=0, is_shown=False)
 
 
 def places(mailbox: Mailbox, among: Collection[str] | None = None) -> dict[str, set[str]]:

@@ -306,7 +306,8 @@ def _classes(call: Call, query: Mapping[str, str]) -> Shown:
     from kesler.service import figures
 
     found = figures.classes_of(call.served, query.get("q", "").strip(), _number(query.get("start")))
-    return "classes", found | _listed(call.served)
+    is_closed = call.served.answers is not None
+    return "classes", found | _listed(call.served) | {"is_closed": is_closed}
 
 
 def _history(call: Call, query: Mapping[str, str]) -> Shown:

@@ -188,11 +188,22 @@ class Served:
 
     def rename(self, old: Any, new: Any, by: str) -> dict[str, Any]:
         """Rename a class. Runs in `change`."""
+        self._require_own_classes()
         return _receipt(self.model.rename(old, new, by=by))
 
     def merge(self, source: Any, target: Any, by: str) -> dict[str, Any]:
         """Merge a class into another. Runs in `change`."""
+        self._require_own_classes()
         return _receipt(self.model.merge(source, target, by=by))
+
+    def _require_own_classes(self) -> None:
+        """Refuse to change classes that are those of the program which adds the items."""
+        if self.answers is not None:
+            raise Refusal(
+                CONFLICT,
+                f"the classes of {self.name} are those of the program that adds its items, such as "
+                "the folders of a mailbox: rename or merge them there",
+            )
 
     def event(self, id: str) -> Event:
         """Return an event; raise a refusal with status 404 if there is none."""

@@ -38,6 +38,7 @@ OF_WINDOWS = {
     "iso8859-15": "cp1252",
 }
 """What text is in that declares one of these and has bytes which are letters in the other alone."""
+SURROGATES = re.compile("[\ud800-\udfff]")
 SAMPLE = 1 << 14  # bytes in which a charset is found
 CONTROLS = re.compile(rb"[\x80-\x9f]")
 DECORATION = re.compile(r"^x-(?!mac)|^unicode-1-1-|(?<=8859-[68])-[ie]$|\*.*|[^\w*.:-]", re.ASCII)
@@ -74,7 +75,21 @@ def text_of(content: bytes, declared: str | None) -> str:
     >>> text_of("朱镕基".encode("gbk"), "gb2312"), text_of(b"caf\xe9 \x80", "nonsense")
     ('朱镕基', 'café €')
     """
-    charset = _charset(declared or "")
+    return without_surrogates(_read(content, _charset(declared or "")))
+
+
+def without_surrogates(text: str) -> str:
+    r"""Return a text that can be written: charsets such as UTF-7 can have lone surrogates.
+
+    Examples
+    --------
+    >>> without_surrogates("a\ud800b")
+    'a\ufffdb'
+    """
+    return text if text.isascii() else SURROGATES.sub("\ufffd", text)
+
+
+def _read(content: bytes, charset: str) -> str:
     if WIDE.match(charset) and (b"\0" in content or content.startswith((b"\xff\xfe", b"\xfe\xff"))):
         marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
         return content.decode("utf-16" if marked else charset, OTHERWISE)

@@ -13,7 +13,7 @@ from email.policy import Compat32
 from typing import Any
 
 from kesler.data.texts import counted
-from kesler.readers.mail.charsets import in_utf8, text_of
+from kesler.readers.mail.charsets import in_utf8, text_of, without_surrogates
 from kesler.readers.mail.html import without_tags
 from kesler.readers.mail.mbox import END_OF_HEADERS, KNOWN_AHEAD
 from kesler.readers.mail.outlook import ARCHIVES
@@ -210,7 +210,7 @@ def filename_of(part: Message) -> str:
     >>> filename_of(parsed_message(b"Content-Disposition: attachment; filename=bill.pdf\n\n"))
     'bill.pdf'
     """
-    return decoded_words(_parameter(part.get_filename) or "")
+    return without_surrogates(decoded_words(_parameter(part.get_filename) or ""))
 
 
 def _reader_alone(kind: str) -> Callable[[bytes, str | None], str] | None:
