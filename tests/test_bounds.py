@@ -14,6 +14,7 @@ from scipy.optimize import minimize_scalar
 import reference_bounds
 from cases import ESTIMATORS, some
 from kesler import (
+    BanditClassifier,
     KeslerError,
     LinearMax,
     OnlineClassifier,
@@ -325,6 +326,14 @@ def validated(model=None, **more):
                 validated(OnlineClassifier("multi", update="pa1", costs={(0, 1): 2.0}))
             ),
             "covers costs of confusions",
+        ),
+        (
+            lambda: mistake_bound(
+                BanditClassifier([0, 1], "banditron", 0.1, hypotheses="multi", kernel="rbf"),
+                [[1.0], [2.0]],
+                [0, 1],
+            ),
+            "leave the kernel out",
         ),
         (lambda: mistake_bound(validated(), [[1.0]], [0]), "a result contains its rows"),
         (

@@ -175,7 +175,8 @@ def test_estimators_of_batches_refuse_questions_of_uncertainty(name):
     with pytest.raises(KeslerError, match=words):
         model.predict(rows, min_confidence=0.0)
     if hasattr(model, "predict_proba"):
-        np.testing.assert_equal(model.predict_proba(rows, new=False), model.predict_proba(rows))
+        for no in (None, False, np.False_):
+            np.testing.assert_equal(model.predict_proba(rows, new=no), model.predict_proba(rows))
         with pytest.raises(KeslerError, match=f"new=True: {name} does not estimate"):
             model.predict_proba(rows, new=True)
     if hasattr(model, "predict_one"):
@@ -201,6 +202,17 @@ def test_weights_of_rows_in_other_scores_are_their_numbers():
         expected = model.score(*(taken(each, repeated) for each in (rows, y)))
         assert model.score(rows, y, sample_weight=weights) == pytest.approx(expected, abs=1e-12)
         assert expected != pytest.approx(model.score(rows, y), abs=1e-3)
+    for model, rows, y in (
+        (tagger, sentences, tags),
+        (reduction.fit(X, [{0}, {1}] * (len(X) // 2)), X, [{0}] * len(X)),
+    ):
+        for bad, words in (
+            ([1.0], "give one weight for each row"),
+            ([0.0] * len(rows), "is 0 for all rows"),
+            ([-1.0] + [1.0] * (len(rows) - 1), "row 0 is -1.0"),
+        ):
+            with pytest.raises(KeslerError, match=words):
+                model.score(rows, y, sample_weight=bad)
 
 
 # ---- bandits before the first row ----------------------------------------------------------------

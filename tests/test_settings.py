@@ -151,8 +151,9 @@ NUMBERS: dict[str, Any] = {
 
 BESIDE: dict[str, dict[str, Any]] = {
     "C": {"update": "pa1"}, "eta": {"update": "hinge"}, "delta": {"update": "margin-perceptron"},
-    "r": {"update": "arow"}, "sigma": {"kernel": "rbf", "update": "simproj"},
-    "budget": {"kernel": "rbf", "update": "simproj"}, "averaged": {"update": "pa1"},
+    "r": {"update": "arow"}, "averaged": {"update": "pa1"},
+    "sigma": {"kernel": "rbf", "update": "simproj", "algorithm": "perceptron"},
+    "budget": {"kernel": "rbf", "update": "simproj", "algorithm": "perceptron"},
     "label_budget": {"update": "pa1"}, "half_life": {"update": "pa1"},
 }  # fmt: skip
 """What a setting needs to have an effect."""
@@ -188,6 +189,7 @@ def said_of(model: Any, rows: Any) -> list[Any]:
 def test_numbers_of_numpy_are_settings_as_those_of_python_are(name, setting, tmp_path):
     value, beside = NUMBERS[setting], BESIDE.get(setting, {})
     expected = outcome(name, beside | {setting: value}, tmp_path / "model")
+    assert expected != "refused"
     for kind in OF_NUMPY[type(value)]:
         given = kind(value)
         if given == value:

@@ -86,9 +86,10 @@ NO_PROBABILITIES = dict.fromkeys(
 
 
 def require_unasked(estimator: Any, **asked: Any) -> None:
-    """Raise if an argument that needs estimates of uncertainty is given, neither None nor False."""
+    """Raise if an argument that needs estimates of uncertainty is given, or a flag is set."""
     for name, value in asked.items():
-        if value is not None and value is not False:
+        is_off = is_flag(value) and not value and name != "min_confidence"
+        if value is not None and not is_off:
             raise KeslerError(f"{name}={value!r}: {type(estimator).__name__} {UNESTIMATED}")
 
 

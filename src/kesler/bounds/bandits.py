@@ -111,6 +111,11 @@ def _require_bounded(learner: BanditLearner) -> None:
             f"the theorems on {learner.rule!r} assume uniform exploration with a fixed gamma, not "
             f"{learner.exploration!r}"
         )
+    if not learner.has_weights:
+        raise KeslerError(
+            f"the theorems on {learner.rule!r} assume weights of features, and a kernel has none: "
+            "leave the kernel out"
+        )
     if learner.parts != [PerClass()] or learner.preprocessing is not None:
         raise KeslerError(
             f"the theorems on {learner.rule!r} assume one weight vector of each class and rows as "

@@ -442,10 +442,24 @@ def row_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | No
     if refused.any():
         row = int(np.flatnonzero(refused)[0])
         raise KeslerError(
-            f"sample_weight of row {row} is {weights[row]}: a row's aggressiveness must be 0, "
+            f"sample_weight of row {row} is {weights[row]}: the weight of a row must be 0, "
             f"or between 1/{MOST_WEIGHT:,} and {MOST_WEIGHT:,}, since sums are kept as float32"
         )
     return weights
+
+
+def weighted_mean(values: Any, sample_weight: Any) -> float:
+    """Return the mean over rows, each with its weight; raise if no row has any.
+
+    Examples
+    --------
+    >>> weighted_mean([1.0, 0.0], [3.0, 1.0])
+    0.75
+    """
+    weights = row_weights(sample_weight, len(values))
+    if weights is not None and not weights.any():
+        raise KeslerError("sample_weight is 0 for all rows: give one row a weight at least")
+    return float(np.average(values, weights=weights))
 
 
 def require_values(array: npt.NDArray[np.float32], *, takes_missing: bool) -> None:

@@ -484,7 +484,7 @@ class KeslerReduction(AbsentMethods, MetaEstimatorMixin, ClassifierMixin, BaseEs
             scores = self._scores(X)
             return kendall_tau(scores, levels, inputs.row_weights(sample_weight, len(scores)))
         right = ((levels == RELEVANT) == (self.predict(X) == 1)).all(axis=1)
-        return float(np.average(right, weights=sample_weight))
+        return inputs.weighted_mean(right, sample_weight)
 
     @property
     def coef_(self) -> Floats:

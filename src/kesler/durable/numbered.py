@@ -23,7 +23,7 @@ MOST_ENTRIES = (
 )  # of the rows that are kept: 32 MB of numbers, and 32 MB of values if they vary
 
 MOST_NAMES = 1 << 18
-"""Names that are numbered, of a vocabulary of up to half as many: about 40 MB."""
+"""Beyond this many numbered names, those that a limit on memory has dropped are not kept: 40 MB."""
 
 Values = npt.NDArray[np.float32] | np.float32
 
@@ -53,8 +53,8 @@ class Numbering:
         self._n_entries = 0
 
     def has_too_many(self, vocabulary: Any) -> bool:
-        """Return whether most names are no longer in a vocabulary that forgets some."""
-        return len(self.codes) > max(MOST_NAMES, 2 * len(vocabulary))
+        """Return whether most names are no longer in the vocabulary of the model."""
+        return len(self.codes) > max(MOST_NAMES, 2 * len(vocabulary or ()))
 
     def rows(self, block: Sequence[Learnt]) -> list[Numbered]:
         """Return rows by numbers; those that are not kept are read, and kept."""

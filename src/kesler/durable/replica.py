@@ -301,7 +301,7 @@ class Replica:
     def _learn_block(self, learner: Any, block: list[Learnt], answers: list[Any]) -> None:
         # A single row is not numbered: this would take as long as reading it again, and memory.
         numbered = len(block) > 1 and block[0].form == MAPPING and is_by_name(learner)
-        if numbered and self._numbering.has_too_many(learner.vocabulary_):
+        if numbered and self._numbering.has_too_many(self.learner.vocabulary_):
             self.forget_names()
         if numbered:
             rows = self._numbering.rows(block)

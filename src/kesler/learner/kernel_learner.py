@@ -239,7 +239,9 @@ class KernelLearner(Learner):
         return self.supports.arrays(self.n_features, self.n_known)
 
     def _restore_others(self, arrays: Arrays) -> None:
-        n_hypotheses = [self._width(i) for i in range(len(self.parts))]
+        n_hypotheses = [
+            1 if isinstance(part, Ordered) else self._width(i) for i, part in enumerate(self.parts)
+        ]
         self.supports.restore(arrays, self.n_features, n_hypotheses, self.n_known)
 
     @cached_property

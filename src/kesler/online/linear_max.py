@@ -104,7 +104,9 @@ default "winnow"
     A row costs O(nnz k) to score for k classes, plus the cost of the algorithm on z, which is
     O(nnz) for all algorithms of :mod:`kesler.algorithms`. For quasi-additive algorithms
     `sample_weight` is the length of the step. With a kernel a row costs its comparison with each
-    support vector, and an update of "romma" or "alma" multiplies all their coefficients.
+    support vector, and an update of "romma" or "alma" multiplies all their coefficients. Where the
+    kernel cannot separate the rows, those of "romma" grow and cancel, and rounding to float32 makes
+    other steps of it than with weights.
 
     References
     ----------

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data import inputs
 from kesler.errors import NO_ESTIMATES, KeslerError, require_unasked
 from kesler.online import contract
 from kesler.online.contract import exclusive
@@ -366,7 +367,8 @@ class StructuredLearner:
         KeslerError
             If `min_confidence` is given.
         """
-        return [self.predict_one(x, min_confidence) for x in X]
+        require_unasked(self, min_confidence=min_confidence)
+        return [self.predict_one(x) for x in X]
 
     def predict_one(self, x: Any, min_confidence: float | None = None) -> Any:
         """Return the output of highest score of one instance, as `predict` does."""
@@ -385,7 +387,7 @@ class StructuredLearner:
         outputs, predicted = list(y), self.predict(X)
         _require_lengths(predicted, outputs)
         right = [_same(s, t) for s, t in zip(predicted, outputs, strict=True)]
-        return float(np.average(right, weights=sample_weight))
+        return inputs.weighted_mean(right, sample_weight)
 
     @property
     def weights_(self) -> Any:
