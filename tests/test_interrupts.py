@@ -29,7 +29,7 @@ LEARNERS: dict[str, Callable[[], Any]] = {
 THREADS: list[threading.Timer] = []
 """All threads, which are kept: an interrupt while one is collected would be lost."""
 PROMPT = 0.2
-"""The longest that an interrupt may wait, in seconds."""
+"""The longest that an interrupt may wait, in seconds of processor time."""
 
 
 def events(n_rows: int, seed: int = 0) -> list[dict[str, float]]:
@@ -55,7 +55,7 @@ class Interrupting:
         THREADS.append(self._timer)
 
     def _send(self) -> None:
-        self.sent = time.perf_counter()
+        self.sent = time.process_time()
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def __enter__(self) -> Interrupting:
@@ -83,7 +83,7 @@ def interrupted(call: Callable[[], Any], after: float) -> float | None:
         with interrupting:
             call()
     except KeyboardInterrupt:
-        return time.perf_counter() - interrupting.sent
+        return time.process_time() - interrupting.sent
     return None
 
 

@@ -67,7 +67,7 @@ def test_numbers_of_numpy_are_numbers():
     )
 
 
-@pytest.mark.parametrize("use", ["maybe", "AUTO", 1, 0, None, np.True_, [], "true"], ids=repr)
+@pytest.mark.parametrize("use", ["maybe", "AUTO", 1, 0, None, [], "true"], ids=repr)
 @pytest.mark.parametrize(
     "kind",
     [OnlineClassifier, OnlineOrdinalClassifier, OnlineMultilabelClassifier, Ensemble],

@@ -56,7 +56,9 @@ def require_flag(part: Any, name: str) -> None:
     """Keep a parameter of a part as a bool; raise unless it is True or False."""
     value = getattr(part, name)
     if not is_flag(value):
-        raise KeslerError(f"{type(part).__name__}({name}={value!r}): give True or False")
+        raise KeslerError(
+            f"{type(part).__name__}({name}={value!r}): give True or False, a truth value"
+        )
     object.__setattr__(part, name, bool(value))
 
 
