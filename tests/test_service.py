@@ -133,6 +133,18 @@ def test_several_rows_are_taken_back_at_once_and_discarded(taught):
     assert set(exported(taught)) == {"m1"}
 
 
+def test_rows_that_cannot_be_taken_back_together_are_taken_back_one_by_one(taught, monkeypatch):
+    def refuse(*given, **named):
+        raise KeslerError("one of them cannot be taken back")
+
+    monkeypatch.setattr("kesler.durable.Model.undo_many", refuse)
+    outcomes = post(taught, "undo", ids=["m0", "m2"])["outcomes"]
+    assert [(each["changed"], each["kind"]) for each in outcomes] == [(True, "learn")] * 2
+    assert set(exported(taught)) == {"m1"}
+    waiting = taught.get("/api/models/mail/items").json()["items"]
+    assert {each["id"] for each in waiting} == {"m0", "m2"}
+
+
 def test_taking_back_what_took_back_answers_the_item(taught):
     event = post(taught, "undo", id="m2")
     assert post(taught, "undo", id=event["id"])["changed"]
