@@ -217,7 +217,13 @@ def test_the_inbox_lists_first_what_a_label_budget_would_ask_about(client, tmp_p
 
     assert order == sorted("0123456", key=lambda i: -doubt([*rows, None][int(i)]))
     assert order[0] in "135" and "A label budget would ask" in shown
-    assert re.findall(r'data-id="i(\d)"', client.get("/models/mail").text) == [*"0123456"]
+    shown = client.get("/models/mail").text
+    assert re.findall(r'data-id="i(\d)"', shown) == [*"0123456"]
+    for row, item in zip(rows, shown.split("data-id=")[1:], strict=False):
+        marked = re.findall(r'value="(\w+)" class="in', item)
+        covered = {model.predict_one(row), *model.predict_set_one(row, 0.9)} - {NEW}
+        assert {*marked} == covered
+        assert ("may be a new class" in item) == (NEW in model.predict_set_one(row, 0.9))
 
 
 # ---- classes that are paths ---------------------------------------------------------------------
