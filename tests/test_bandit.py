@@ -365,3 +365,29 @@ def test_runs_without_a_theorem_have_no_bound(arguments: dict[str, Any]) -> None
     X, y = rows()
     with pytest.raises(KeslerError, match="theorem"):
         mistake_bound(BanditClassifier(range(K), **arguments), X, y)
+
+
+FIRST_ROWS = {
+    "named": ({"a": 1.0}, [{"a": 1.0}]),
+    "text": ("a text", ["a text"]),
+    "array": (np.array([1.0, 2.0]), np.array([[1.0, 2.0]])),
+}
+
+
+@pytest.mark.parametrize("kind", FIRST_ROWS)
+def test_classes_that_are_declared_are_as_probable_before_any_row(kind):
+    row, rows = FIRST_ROWS[kind]
+    model, third = BanditClassifier(classes=["a", "b", "c"]), pytest.approx(1 / 3)
+    batch = {name: getattr(model, name) for name in ("predict_proba", "predict_top", "predict")}
+    for passed, named in ((rows,), {}), ((), {"X": rows}):
+        (probabilities,), (ranked,), (label,) = (each(*passed, **named) for each in batch.values())
+        assert probabilities.tolist() == [third] * 3 and label in [*"abc"]
+        assert [(each.label, each.probability) for each in ranked] == [(c, third) for c in "abc"]
+        assert model.decision_function(*passed, **named).tolist() == [[0.0] * 3]
+        (path,) = model.predict_path(*passed, **named)
+        assert path.probability == 1 and path.path == ""
+    for passed, named in ((row,), {}), ((), {"x": row}):
+        assert model.predict_proba_one(*passed, **named) == dict.fromkeys("abc", third)
+        assert model.predict_top_one(*passed, **named) == ranked
+        assert model.predict_path_one(*passed, **named) == path
+    assert model._learner is None

@@ -290,6 +290,18 @@ def test_changes_by_hand_are_named(desk, tmp_path, kind):
             assert journal.check() == found
 
 
+def test_what_is_no_text_is_refused_by_all_but_the_check(desk, tmp_path):
+    path = shutil.copy(desk, tmp_path / "altered.db")
+    database = sqlite3.connect(path)
+    with closing(database), database:
+        database.execute("UPDATE events SET author = CAST(x'61ff62' AS TEXT) WHERE model = 1")
+    with Journal(path) as journal:
+        for _ in range(2):
+            with pytest.raises(KeslerError, match="UTF-8"):
+                [*journal.export("mail")]
+            assert journal.verify() != []
+
+
 # ---- exports ------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis.extra import numpy as arrays_of
 
 from histories import file_of
 from kesler import KeslerError
-from kesler.durable import copies
+from kesler.durable import copies, snapshots
 from kesler.durable.contents import from_json, names_and_value, row_to_text
 from kesler.durable.copies import Copies, Difference, Whole, difference, joined, restored
 from test_durable import MODELS
@@ -87,6 +88,17 @@ def test_renames_classes_of_all_copies():
     held.rename(["z"])
     assert held.restore(1).classes_.tolist() == ["y", "z"]
     assert held.restore(2).classes_.tolist() == ["c", "y", "z"]
+
+
+def test_classes_are_renamed_while_nobody_reads_them():
+    learner = MODELS["default"][0]().learn_one({"w": 1}, "a")
+    renaming = threading.Thread(target=snapshots.rename_classes, args=(learner, ["x"]))
+    with learner._learner.lock:
+        renaming.start()
+        renaming.join(0.2)
+        assert learner.classes_.tolist() == ["a"]
+    renaming.join()
+    assert learner.classes_.tolist() == ["x"]
 
 
 def test_drops_names_with_the_last_copy_that_has_them():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import logging
 import os
+import pickle
 import signal
 import sqlite3
 import subprocess
@@ -122,8 +123,11 @@ def _first(mail, row, answer="b"):
 )
 def test_refused_calls_change_nothing(mail, call, why):
     before = state_of(mail)
-    with pytest.raises(KeslerError, match=why):
+    with pytest.raises(KeslerError, match=why) as refused:
         call(mail)
+    sent = pickle.loads(pickle.dumps(refused.value))  # as processes hand errors on
+    assert type(sent) is type(refused.value)
+    assert (str(sent), vars(sent)) == (str(refused.value), vars(refused.value))
     assert state_of(mail) == before
     rows = [(each.row, each.current) for each in mail.remaining()]
     mail.learn_one({"w1": 1}, "a")
@@ -328,6 +332,10 @@ def test_backup_and_check(desk, mail, tmp_path):
         assert copy.check() == []
         assert repr(copy) == f"Journal({str(tmp_path / 'copy.db')!r})"
         assert repr(copy.open("mail").history(None)) == repr(mail.history(None))
+    snapshots.rename_classes(mail._replica.learner, ["a", "b", "z"])
+    assert "differs from one" in desk.check()[0]
+    snapshots.rename_classes(mail._replica.learner, ["a", "b", "c"])
+    assert desk.check() == []
     mail._replica.learner.learn_one({"w1": 1}, "a")
     assert "differs from one" in desk.check()[0]
 

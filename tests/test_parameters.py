@@ -101,6 +101,10 @@ def test_every_parameter_of_every_rule_can_be_set_within_the_update(name):
         inner = key.removeprefix("update__")
         assert getattr(rule_in_use(model), inner) == other == model.get_params()[key]
         assert rule_in_use(clone(model)) == rule_in_use(model)
+        alone = OnlineClassifier(update=name).set_params(**{key: other})
+        assert getattr(rule_in_use(alone), inner) == other
+        if inner != "invariant":  # the others stand beside the name
+            assert (alone.update, getattr(alone, inner)) == (name, other)
 
 
 def inner_names(name):

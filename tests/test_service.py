@@ -12,6 +12,7 @@ import sys
 from functools import partial
 
 import httpx2 as httpx
+import numpy as np
 import pytest
 
 from commands import kesler, refused
@@ -22,6 +23,7 @@ from kesler.service import Client, ModelRegistry, Settings, Tokens
 from kesler.service.api import Lines as LinesOfAnswers
 from kesler.service.endpoints import ENDPOINTS
 from kesler.service.import_options import ImportOptions
+from kesler.service.metrics import BOUNDS, Metrics
 from kesler.service.rows_in import rows_of_file
 from kesler.service.uploads import File
 from serving import HOST, Server
@@ -129,6 +131,18 @@ def test_several_rows_are_taken_back_at_once_and_discarded(taught):
         assert "an id, or several as ids" in post(taught, "undo", 422, **wrong)["error"]
     assert post(taught, "undo", 422, ids=["m1", ""])["error"]
     assert set(exported(taught)) == {"m1"}
+
+
+def test_rows_that_cannot_be_taken_back_together_are_taken_back_one_by_one(taught, monkeypatch):
+    def refuse(*given, **named):
+        raise KeslerError("one of them cannot be taken back")
+
+    monkeypatch.setattr("kesler.durable.Model.undo_many", refuse)
+    outcomes = post(taught, "undo", ids=["m0", "m2"])["outcomes"]
+    assert [(each["changed"], each["kind"]) for each in outcomes] == [(True, "learn")] * 2
+    assert set(exported(taught)) == {"m1"}
+    waiting = taught.get("/api/models/mail/items").json()["items"]
+    assert {each["id"] for each in waiting} == {"m0", "m2"}
 
 
 def test_taking_back_what_took_back_answers_the_item(taught):
@@ -445,6 +459,22 @@ def test_metrics_are_those_of_prometheus(taught):
     sample = re.compile(r'[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+')
     for line in text.splitlines():
         assert line.startswith("# ") or sample.fullmatch(line), line
+
+
+def test_times_of_requests_are_counted_below_each_bound_and_summed():
+    metrics, rng = Metrics(), np.random.default_rng(0)
+    times = {name: rng.exponential(0.3, 50) for name in ("learn", "predict")}
+    for name, seconds in times.items():
+        for each in seconds:
+            metrics.count(name, 200, each)
+    for name, seconds in times.items():
+        found = dict(line.rsplit(" ", 1) for line in metrics.text([]).splitlines())
+        for bound in BOUNDS:
+            label = f'kesler_request_seconds_bucket{{endpoint="{name}",le="{bound}"}}'
+            assert int(found[label]) == (seconds <= bound).sum()
+        assert found[f'kesler_request_seconds_count{{endpoint="{name}"}}'] == "50"
+        total = float(found[f'kesler_request_seconds_sum{{endpoint="{name}"}}'])
+        assert total == pytest.approx(seconds.sum(), rel=1e-4)
 
 
 def test_health_needs_no_token(guarded):

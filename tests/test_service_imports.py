@@ -326,6 +326,15 @@ def test_a_column_that_is_named_wins_over_that_of_the_name(content, options, row
     assert (answers(found), found.ignored) == ([row], ignored)
 
 
+def test_columns_that_are_named_as_the_text_are_joined_by_lines():
+    csv = b"title,body,label\nwin,cash,spam\n,lunch,work\nalone,,work\n,,work\n"
+    json = b'{"title": "win", "body": ["a", "b"], "label": "x"}\n{"title": 7, "label": "y"}\n'
+    found = read(csv, text="body, title", skip_bad="true")
+    assert answers(found) == [("cash\nwin", "spam"), ("lunch", "work"), ("alone", "work")]
+    assert [*map(str, found.refused)] == ["line 5 of the file: it has no text"]
+    assert answers(read(json, text="title,body")) == [("win\na\nb", "x"), ("7", "y")]
+
+
 def test_an_id_that_is_named_wins_over_the_column_id():
     for content in (b"text,ticket,id\na,t1,no\n", b'{"text": "a", "ticket": "t1", "id": "no"}'):
         found = read(content, id="ticket")

@@ -202,6 +202,7 @@ def test_the_inbox_lists_first_what_a_label_budget_would_ask_about(client, tmp_p
         post(client, "learn", row=text, answer=["spam", "work"][i % 2])
     rows = ["win cash prize", "cash team", "team lunch meeting", "a garden", "cash", "lunch win"]
     lines = "\n".join(json.dumps({"text": row, "id": f"i{i}"}) for i, row in enumerate(rows))
+    lines += '\n{"row": [1, 2], "id": "i6"}'
     assert client.post("/api/models/mail/import", content=lines, headers=LINES).is_success
     shown = client.get("/models/mail?order=useful").text
     order = re.findall(r'data-id="i(\d)"', shown)
@@ -209,12 +210,20 @@ def test_the_inbox_lists_first_what_a_label_budget_would_ask_about(client, tmp_p
         model = journal.open("mail").copy()
 
     def doubt(row):
+        if row is None:
+            return 1  # of another kind than the rows learnt
         first, second = sorted(model.predict_proba_one(row).values(), reverse=True)[:2]
         return 1 - (first - second) * (1 - model.predict_proba_one(row, new=True)[NEW])
 
-    assert order == sorted("012345", key=lambda i: -doubt(rows[int(i)]))
+    assert order == sorted("0123456", key=lambda i: -doubt([*rows, None][int(i)]))
     assert order[0] in "135" and "A label budget would ask" in shown
-    assert re.findall(r'data-id="i(\d)"', client.get("/models/mail").text) == [*"012345"]
+    shown = client.get("/models/mail").text
+    assert re.findall(r'data-id="i(\d)"', shown) == [*"0123456"]
+    for row, item in zip(rows, shown.split("data-id=")[1:], strict=False):
+        marked = re.findall(r'value="(\w+)" class="in', item)
+        covered = {model.predict_one(row), *model.predict_set_one(row, 0.9)} - {NEW}
+        assert {*marked} == covered
+        assert ("may be a new class" in item) == (NEW in model.predict_set_one(row, 0.9))
 
 
 # ---- classes that are paths ---------------------------------------------------------------------

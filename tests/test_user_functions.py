@@ -125,6 +125,19 @@ def test_classes_after_a_fault_are_not_known(hypotheses, monkeypatch):
     np.testing.assert_array_equal(model.classes_, expected.classes_)
 
 
+def test_names_of_a_row_that_meets_a_fault_are_not_counted():
+    model = OnlineClassifier(update=faulty.late_rule, uncertainty=False, columns=None)
+    for row, label in zip(ROWS, LABELS, strict=True):
+        model.learn_one(dict(zip("abcd", row.tolist(), strict=True)), int(label))
+    hostile = {"new": TRIGGER, "newer": 1.0}
+    wrong = next(label for label in range(3) if label != model.predict_one(hostile))
+    before = learnt_state(model)
+    with pytest.raises(KeslerError, match="late_rule failed"):
+        model.learn_one(hostile, wrong)
+    assert_same(learnt_state(model), before)
+    assert model.vocabulary_.names == [*"abcd"]
+
+
 def _predicted(model):
     try:
         return model.predict(HOSTILE)[0]
