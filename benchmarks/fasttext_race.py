@@ -2,10 +2,10 @@
 
     python benchmarks/fasttext_race.py [SET ...] [--autotune SECONDS]
 
-This needs KESLER_DATA and the package fasttext-wheel. Both learn the same lines on one thread, and
-are asked for the lines that are left out. fastText reads lines in lower case with spaces around
-punctuation, as its tutorial recommends, and Kesler the lines as they are. The script writes
-benchmarks/results/fasttext_race.md if all sets were run.
+This needs KESLER_DATA and the package fasttext-wheel. Both learn the same lines, in one random
+order, on one thread, and are asked for the lines that are left out. fastText reads lines in lower
+case with spaces around punctuation, as its tutorial recommends, and Kesler the lines as they are.
+The script writes benchmarks/results/fasttext_race.md if all sets were run.
 """
 
 from __future__ import annotations
@@ -70,14 +70,18 @@ def with_split(name: str) -> Split:
     rows = [(text, str(label)) for text, label in zip(texts, data.y, strict=True)]
     if data.n_train is None:
         return at_random(rows)
-    return Split(rows[: data.n_train], rows[data.n_train :])
+    return Split(shuffled(rows[: data.n_train]), rows[data.n_train :])
+
+
+def shuffled(rows: Rows) -> Rows:
+    """Return rows in a random order: of lines ordered by labels fastText learns little."""
+    return [rows[i] for i in np.random.default_rng(0).permutation(len(rows)).tolist()]
 
 
 def at_random(rows: Rows) -> Split:
     """Return rows in a random order, of which the last ones are asked for."""
-    order = np.random.default_rng(0).permutation(len(rows)).tolist()
-    n = round(len(rows) * (1 - SHARE))
-    return Split([rows[i] for i in order[:n]], [rows[i] for i in order[n:]])
+    n, rows = round(len(rows) * (1 - SHARE)), shuffled(rows)
+    return Split(rows[:n], rows[n:])
 
 
 def records(file: str) -> list[dict[str, Any]]:
@@ -99,7 +103,7 @@ def udhr() -> Split:
         n[r["language"]] += 1
         part = found.learnt if n[r["language"]] <= OF_LANGUAGE else found.asked
         part.append((r["text"], r["language"]))
-    return found
+    return Split(shuffled(found.learnt), found.asked)
 
 
 SETS: dict[str, Callable[[], Split]] = {
