@@ -157,3 +157,71 @@ def test_what_others_have_done_since_an_event(tmp_path):
             for by in ("ann", "bob", "carl", None):
                 expected = [e for e in everything if e.number > number and (not by or e.by != by)]
                 assert mail.since(number, but_by=by) == expected
+
+
+class Watched:
+    """The lock of a journal, which knows how often it is held."""
+
+    def __init__(self, lock):
+        self.lock, self.depth = lock, 0
+
+    def acquire(self, blocking=True):
+        is_held = self.lock.acquire(blocking)
+        self.depth += is_held
+        return is_held
+
+    def release(self):
+        self.depth -= 1
+        self.lock.release()
+
+    def __enter__(self):
+        self.acquire()
+
+    def __exit__(self, *error):
+        self.release()
+
+
+class Guarded:
+    """The connection of a journal, which is to be used under its lock."""
+
+    def __init__(self, connection, lock):
+        vars(self).update(connection=connection, lock=lock)
+
+    def __getattr__(self, name):
+        assert self.lock.depth, f"{name} is used without the lock"
+        return getattr(self.connection, name)
+
+    def __setattr__(self, name, value):
+        assert self.lock.depth, f"{name} is set without the lock"
+        setattr(self.connection, name, value)
+
+
+def test_the_database_is_used_by_one_thread_at_a_time(path, tmp_path):
+    with Journal(path) as journal:
+        journal._lock = Watched(journal._lock)
+        journal._storage._connection = Guarded(journal._storage._connection, journal._lock)
+        mail, gone = (journal.open(name, OnlineClassifier()) for name in ("mail", "gone"))
+        gone.learn_one({"a": 1.0}, "x")
+        for i, row in enumerate(ROWS):
+            mail.learn_one(*row, id=f"m{i}", subject="ann" if i % 9 == 1 else None)
+        mail.undo("m3")
+        mail.undo_many(["m4", "m5"])
+        mail.relabel("m6", "b")
+        mail.rename("c", "d")
+        mail.merge("d", "b")
+        mail.keep("seen", 1)
+        with mail.together():
+            mail.learn_one({"b": 1.0}, "a")
+        mail.forget("m7")
+        mail.forget_subject("ann")
+        mail.forget_class("b")
+        assert mail.predict_one({"a": 1.0}) == "a" and mail.n_trials_ > 5
+        assert len(mail.history()) == 18 and [*mail.remaining()] and mail.find("m0").id == "m0"
+        assert mail.kept() == {"seen": 1} and len([*journal.export("mail")]) > 20
+        journal.delete("gone")
+        journal.purge()
+        journal.backup(tmp_path / "copy.db")
+        assert journal.models() == [*journal.digests()] == ["mail"]
+        assert journal.check() == journal.verify() == []
+        mail.copy()
+        mail.save(tmp_path / "model")

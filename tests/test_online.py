@@ -23,6 +23,7 @@ from kesler import (
     KeslerError,
     OnlineClassifier,
     OnlineOrdinalClassifier,
+    StructuredLearner,
     feature_map,
     load,
     progressive_validate,
@@ -828,3 +829,10 @@ def test_a_model_without_a_map_has_no_statistics_in_its_file(tmp_path):
     # No code: nothing that pickle would run.
     with pytest.raises(pickle.UnpicklingError):
         pickle.loads(contents)
+
+
+@pytest.mark.parametrize("make", [OnlineClassifier, partial(StructuredLearner, dict, max)])
+def test_what_a_model_shares_with_others_is_shared_by_their_copies(make):
+    rule = MIRA()
+    model, other = copy.deepcopy((make(update=rule), rule))
+    assert model.update is other and other is not rule and other == rule

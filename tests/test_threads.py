@@ -200,6 +200,18 @@ def test_a_call_reads_the_learner_under_its_lock(name, call):
     CALLS[call](model)
 
 
+@pytest.mark.parametrize(
+    ("make", "labels", "call"),
+    [
+        (OnlineMultilabelClassifier, [{"a"}, {"b"}, {"a", "c"}], "predict_proba_one"),
+        (OnlineClassifier, ["a;b", "a;c", "d"], "predict_path_one"),
+        (OnlineClassifier, ["a;b", "a;c", "d"], "predict_top_one"),
+    ],
+)
+def test_one_row_is_answered_under_the_lock(make, labels, call):
+    getattr(guarded(make().fit(ROWS, labels * 4)), call)(ROWS[0])
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_what_is_saved_shares_no_memory_with_the_learner(name):
     """The file is written after the lock is free."""
