@@ -109,8 +109,10 @@ def list_of(message: Message) -> str:
 
 def addresses(message: Message, *names: str) -> list[str]:
     """Return the addresses in headers, in lower case, without those after the first characters."""
+    values = filter(None, (header(message, name) for name in names))
     try:
-        found = getaddresses([header(message, name) for name in names])
+        # One by one: of several, later versions of Python return none if one has no addresses.
+        found = [each for value in values for each in getaddresses([value])]
     except RecursionError:  # comments within comments
         return []
     return [address.lower() for _, address in found if address]

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data import inputs
 from kesler.errors import NO_ESTIMATES, KeslerError, require_unasked
 from kesler.online import contract
 from kesler.online.contract import exclusive
@@ -387,7 +386,9 @@ class StructuredLearner:
         outputs, predicted = list(y), self.predict(X)
         _require_lengths(predicted, outputs)
         right = [_same(s, t) for s, t in zip(predicted, outputs, strict=True)]
-        return inputs.weighted_mean(right, sample_weight)
+        from kesler.data.inputs import weighted_mean
+
+        return weighted_mean(right, sample_weight)
 
     @property
     def weights_(self) -> Any:
