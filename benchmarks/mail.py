@@ -26,11 +26,11 @@ from unittest.mock import patch
 import numpy as np
 import numpy.typing as npt
 
+import kesler.mail.filing as filing_module
 from kesler import OnlineClassifier, progressive_validate
 from kesler.datasets import load, load_enron
 from kesler.errors import KeslerError
 from kesler.evaluation.confidence import RiskCoverage
-from kesler.mail import filing as filing_module
 from kesler.mail.filing import EVERY, FEWEST, Filing
 from kesler.mail.messages import row_of
 from kesler.mail.threads import Keys, Threads, keys_of
