@@ -246,6 +246,13 @@ def test_lines_without_labels_are_left_out_with_a_warning(small):
     assert model.labels == ["__label__bill", "__label__login"]
 
 
+def test_lines_that_cannot_be_read_are_left_out_with_a_warning(small):
+    small.write_text(small.read_text() + "__label__ nothing\n")
+    with pytest.warns(ReadingWarning, match="1 row that cannot be read is left out; .*stands w"):
+        model = fasttext.train_supervised(small)
+    assert model.labels == ["__label__bill", "__label__login"]
+
+
 def test_arguments_of_features_are_columns(small):
     model = fasttext.train_supervised(small, wordNgrams=1, minn=3, maxn=5, epoch=2, seed=1)
     names = model._predictor.estimator.vocabulary_.names
@@ -261,6 +268,9 @@ def test_arguments_without_effect_warn(small):
         fasttext.train_supervised(small, lr=0.5)
     with pytest.warns(MismatchWarning, match="epoch has no effect: label sets"):
         fasttext.train_supervised(small, epoch=3, loss="ova")
+    with pytest.warns(MismatchWarning, match="minn has no effect: .* give maxn beside it"):
+        model = fasttext.train_supervised(small, minn=3)
+    assert model._predictor.estimator.columns == "auto"
     with pytest.raises(TypeError, match="'rate'"):
         fasttext.train_supervised(small, rate=0.5)
     with pytest.raises(KeslerError, match="loss='soft': choose one of softmax"):

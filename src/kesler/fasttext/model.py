@@ -96,21 +96,34 @@ class Lines:
 
 
 def read_lines(path: str | os.PathLike[str], label: str = PREFIX) -> Lines:
-    """Read the lines of a file in fastText's format; those without labels are left out.
+    """Read the lines of a file in fastText's format.
+
+    Those without labels, or that cannot be read, are left out, with a warning.
 
     Raises
     ------
     KeslerError
-        If the file does not exist, no line has a label, or a line cannot be read.
+        If the file does not exist, or no line has a label.
     """
     from kesler.readers import open_stream
 
-    stream = open_stream(path, format="fasttext", label=label, label_sets=True, as_table=True)
+    stream = open_stream(
+        path, format="fasttext", label=label, label_sets=True, as_table=True, skip_bad=True
+    )
     texts, labels = list[str](), list[tuple[str, ...]]()
     for block in stream:
         table: Any = block.rows
         texts.extend(text or "" for text in table.columns["text"])
         labels.extend(tuple(f"{label}{each}" for each in found) for found in block.labels)
+    losses = stream.losses
+    if losses.n_bad:
+        rows = (
+            f"{losses.n_bad:,} rows that cannot be read are"
+            if losses.n_bad > 1
+            else "1 row that cannot be read is"
+        )
+        first = f"the first is {losses.first_bad}"
+        warnings.warn(f"{path}: {rows} left out; {first}", ReadingWarning, stacklevel=3)
     return Lines(texts, labels)
 
 

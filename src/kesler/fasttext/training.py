@@ -25,6 +25,7 @@ WITHOUT_EFFECT = {
     **dict.fromkeys(["neg"], CLASSES),
     "epoch": "label sets are learnt in as many passes as `fit` makes",
     "bucket": "features are stored by name, without collisions",
+    "minn": "the longest run is missing; give maxn beside it",
     "thread": "a model learns in one thread; kesler.distributed.learn takes several machines",
     "verbose": "kesler.show_progress(True) prints the progress",
     **dict.fromkeys(
@@ -64,8 +65,8 @@ def train_supervised(
     ----------
     input : str or path
         A file whose lines are a text and its labels, such as ``__label__spam win cash now``;
-        compressed or not. All lines are held in memory. Lines without labels are left out, with a
-        warning.
+        compressed or not. All lines are held in memory. Lines without labels, or that
+        cannot be read, are left out, with a warning.
     epoch : int, 1 or more, optional
         The number of passes over the rows. More passes take longer, and fit rare classes better.
         By default, and always for label sets, as many as `fit` makes.
@@ -73,7 +74,8 @@ def train_supervised(
         The longest run of words that is a feature. By default 2 for short texts and 1 for others.
     minn, maxn : int from 1 to 8, optional
         The lengths of the runs of characters within words that are features, with the spaces
-        around a word; 0 for none. Longer ones take more memory. By default short texts have runs
+        around a word; 0 for none; `minn` without `maxn` has no effect, and warns. Longer ones take more
+        memory. By default short texts have runs
         of 4 characters across words, and others none.
     loss : "softmax", "hs", "ns" or "ova", optional
         "ova" learns label sets even if each line has one label; the others have no effect.
@@ -119,6 +121,8 @@ def train_supervised(
         _warn_of(name)
     if loss is not None and loss not in LOSSES:
         raise KeslerError(f"loss={loss!r}: choose one of {', '.join(LOSSES)}")
+    if minn and not maxn:
+        _warn_of("minn")
     lines = read_lines(input, label)
     has_sets = loss == "ova" or any(len(each) > 1 for each in lines.labels)
     settings = {
@@ -184,7 +188,7 @@ def tokenize(text: str) -> list[str]:
 
 def _columns(ngrams: int | None, minn: int | None, maxn: int | None) -> Any:
     """Return the features of the column of texts, None if no argument says them."""
-    if ngrams is None and not minn and not maxn:
+    if ngrams is None and not maxn:
         return None
     runs = {"subwords": (minn or 1, maxn)} if maxn else {}
     return {"text": {"kind": "text", "ngrams": 1 if ngrams is None else ngrams, **runs}}
