@@ -6,7 +6,7 @@ Each run is a separate process, timed from start to end, with the interpreter's 
 prediction is that of a row after the learner has learnt four rows, from dictionaries or from an
 array. A warm process loads machine code from Numba's cache. A cold process has an empty cache: it
 translates the kernels in the wheel (made by `python wheels/ship_kernels.py`) for its processor, or,
-in a fresh clone, compiles them from Python.
+in a fresh clone, interprets them while another process compiles them from Python.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ SMALL_FILE = "x | a:1 b:2\ny | c:1\n" * 50
 
 def started(command: list[str], cache: Path | None = None) -> str:
     """Run Python in a new process, with another Numba cache if given; return its output."""
-    environment = dict(os.environ)
+    environment = os.environ | {"KESLER_COMPILE": "background" if cache else "foreground"}
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = str(cache)
     run = [sys.executable, *command]

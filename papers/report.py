@@ -24,6 +24,9 @@ from sklearn.isotonic import isotonic_regression
 
 import kesler
 
+# Figures are of compiled loops only: none is interpreted until another process has compiled it.
+os.environ.setdefault("KESLER_COMPILE", "foreground")
+
 COLOURS = {
     "multi": "#0072B2",
     "single": "#D55E00",

@@ -15,6 +15,9 @@ from hypothesis import HealthCheck, settings
 for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
+# Tests of kernels run what is compiled; `test_first_answers` tests what stands for it.
+os.environ.setdefault("KESLER_COMPILE", "foreground")
+
 # A shell lets its background jobs ignore Ctrl-C, and tests send it to themselves.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

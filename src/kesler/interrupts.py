@@ -64,10 +64,10 @@ class Postponed:
         self._noted = number, frame
 
 
-def pieces_of(n_rows: int, most: int | None = None) -> Iterator[slice]:
+def pieces_of(n_rows: int, most: int | None = None, *, first: int = FIRST_ROWS) -> Iterator[slice]:
     """Yield consecutive slices of the rows, so that each takes the caller about `LONGEST` seconds.
 
-    They have at most `most` rows, if it is given.
+    They have at most `most` rows, if it is given; the first has `first`.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def pieces_of(n_rows: int, most: int | None = None) -> Iterator[slice]:
     [(0, 128), (128, 300)]
     """
     most = most or n_rows
-    start, length = 0, FIRST_ROWS
+    start, length = 0, first
     while start < n_rows:
         stop = min(n_rows, start + min(length, most))
         began = time.perf_counter()

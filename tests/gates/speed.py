@@ -76,7 +76,11 @@ def seconds(tree: Path, name: str) -> float:
     """Return the processor time of a learner of one version, in a process of its own."""
     learner, rows, n_rows = LEARNERS[name]
     code = MEASURE.format(learner=learner, rows=rows, n=n_rows, runs=RUNS)
-    environment = os.environ | {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {
+        "PYTHONPATH": str(tree / "src"),
+        "OMP_NUM_THREADS": "1",
+        "KESLER_COMPILE": "foreground",
+    }
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, cwd=tree, capture_output=True, text=True)
     if done.returncode:

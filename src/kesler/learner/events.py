@@ -98,7 +98,7 @@ class Event:
         names : the numbers of the features.
         joins : whether new names are added to `names`, even if the rest cannot be read.
         """
-        if not self._kernels.READS_MAPPINGS:
+        if not self._kernels.can_read(self._kernels.read_mapping):
             return False
         self._reserve_names(names, len(entry))
         numbers = names.indices
@@ -116,10 +116,11 @@ class Event:
         text : split into words as by :func:`kesler.data.texts.counted`.
         names, joins : as for `read_mapping`.
         """
-        if not self._kernels.READS_MAPPINGS:
-            return False
         from kesler.compiled.trial.signs import kinds_of_plain, kinds_of_spaced
+        from kesler.compiled.trial.texts import read_text
 
+        if not self._kernels.can_read(read_text):
+            return False
         line = plain(text)
         if line is not None and self._read_words(line, kinds_of_plain(), names, joins=joins):
             if self.n_entries:
@@ -144,11 +145,11 @@ class Event:
         ----------
         text, names, joins : as for `read_text`.
         """
-        if not self._kernels.READS_MAPPINGS:
-            return False
         from kesler.compiled.trial.signs import kinds_of_spaced
         from kesler.compiled.trial.texts import read_short_text
 
+        if not self._kernels.can_read(read_short_text):
+            return False
         (tokens, words, capitals), numbers = spaced(text), names.indices
         self._reserve_names(names, len(tokens) + len(capitals) + 1)
         addresses = self.address, id(tokens), id(words), id(capitals)

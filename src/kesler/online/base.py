@@ -1035,7 +1035,8 @@ or sparse row
         width = rows.n_features, rows.n_sub_experts
         learner.expect(targets.distinct, *width)
         learnt = []
-        for piece in pieces_of(n_rows, learner.most_observed(names, placed=keep_places)):
+        most, first = learner.most_observed(names, placed=keep_places), training.first_rows()
+        for piece in pieces_of(n_rows, most, first=first):
             is_whole = piece == slice(0, n_rows)
             block, some = (rows, targets) if is_whole else training.part_of(rows, targets, piece)
             given = None if weights is None else weights[piece]

@@ -20,6 +20,7 @@ from kesler.data import inputs
 from kesler.data.inputs import texts_of
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
+from kesler.interrupts import FIRST_ROWS
 from kesler.learner.combinations import require_half_life
 from kesler.learner.events import NO_PLACES, NO_PROBABILITIES
 from kesler.learner.targets import Kind, Targets
@@ -39,6 +40,7 @@ _SORTED = (
     "the rows are sorted by class, and a learner of streams then predicts the last classes far too "
     "often: shuffle rows and labels before fit, for example with sklearn.utils.shuffle(X, y)"
 )
+INTERPRETED_ROWS = 8  # of the first piece while rows are interpreted
 BLOCK_ROWS = 4096  # rows of a table, or with a limit on memory, that are read at a time
 
 Weights = npt.NDArray[np.float64] | None
@@ -194,6 +196,13 @@ def first_trial(
             (trials,) = [model._learn(*block, keep_scores=keep_scores) for block in given]
     scores = trials.scores[0, :n_known] if keep_scores else trials.scores
     return int(trials.predictions[0]), scores
+
+
+def first_rows() -> int:
+    """Return the number of rows to learn first, few if they are interpreted."""
+    from kesler.compiled.jit.background import COMPILING
+
+    return INTERPRETED_ROWS if COMPILING.is_busy else FIRST_ROWS
 
 
 def part_of(rows: Rows, targets: Targets, part: slice) -> tuple[Rows, Targets]:

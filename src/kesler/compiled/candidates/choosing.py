@@ -15,6 +15,7 @@ import numpy as np
 
 from kesler.compiled.candidates.entries import NONE
 from kesler.compiled.jit.decorators import inlined
+from kesler.compiled.jit.simd import squared
 from kesler.compiled.trial.records import COUNT
 
 FEATURE_BITS = 32  # of a feature in the key that features are sorted by
@@ -79,13 +80,13 @@ def add_points_of(learner, candidates, i, p, n_touched):
     """Add the points of one feature."""
     entries, choice = candidates.entries, candidates.choice
     rarity = (learner.statistics.total.amount + 1) / (learner.statistics.pooled[i, COUNT] + 0.5)
-    squared = math.log(rarity) ** 2
+    factor = squared(math.log(rarity))
     last = entries.numbers.shape[1] - 1
     for e in range(entries.starts[i], entries.starts[i] + (1 << p)):
         r = entries.owners[e]
         if r == NONE:
             continue
-        points = np.float64(entries.numbers[e, last]) * squared
+        points = np.float64(entries.numbers[e, last]) * factor
         if not points > 0:  # as of statistics in a file that was altered
             continue
         if choice.points[r] == 0:

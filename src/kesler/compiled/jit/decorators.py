@@ -12,10 +12,18 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import config, njit, types
+from numba import njit, types
 from numba.extending import intrinsic, overload
 
-from kesler.compiled.jit.cache import cache_of
+from kesler.compiled.jit.background import (
+    FUNCTIONS,
+    FunctionByAddress,
+    called_at,
+    is_on,
+    kernel_or_waiting,
+)
+from kesler.compiled.jit.cache import KernelCache, cache_of, is_shipping
+from kesler.compiled.jit.mode import IS_INTERPRETED
 from kesler.compiled.jit.numba_internals import (
     compiled_callback,
     compiled_kernel,
@@ -38,9 +46,6 @@ DOUBLE_TABLE = types.Array(types.float64, 2, "C")
 DOUBLE_STACK = types.Array(types.float64, 3, "C")
 BOOLS = types.Array(types.boolean, 1, "C")
 
-# The functions by address when Numba is disabled (NUMBA_DISABLE_JIT=1).
-_python_functions: dict[int, Function] = {}
-
 
 def kernel(signature: Any, *, nogil: bool = True) -> Callable[[Function], Function]:
     """Compile a loop for its signature, or a list of signatures, and cache it where possible.
@@ -52,14 +57,47 @@ def kernel(signature: Any, *, nogil: bool = True) -> Callable[[Function], Functi
     """
 
     def decorate(function: Function) -> Function:
-        function.__qualname__ += f"_{_package_digest():x}"
-        if config.DISABLE_JIT:
+        if IS_INTERPRETED:
             return function
+        function.__qualname__ += f"_{_package_digest():x}"
         signatures = signature if isinstance(signature, list) else [signature]
-        with Postponed():  # an interrupted compiler may crash the process later
-            return compiled_kernel(function, cache_of(function), signatures, nogil=nogil)
+        store = _Store(
+            function, lambda cache: compiled_kernel(function, cache, signatures, nogil=nogil)
+        )
+        if store.may_wait:
+            return kernel_or_waiting(store)
+        return store.compiled()
 
     return decorate
+
+
+class _Store:
+    """A function, and what is compiled of it: from a cache, or now.
+
+    Parameters
+    ----------
+    function : the function.
+    compile : returns what is compiled, given the cache.
+    """
+
+    def __init__(self, function: Function, compile: Callable[[Any], Any]) -> None:
+        self.function, self._compile = function, compile
+        self._cache = cache_of(function)
+        is_ours = function.__module__.startswith("kesler.") and not is_shipping()
+        self.may_wait = is_ours and is_on() and isinstance(self._cache, KernelCache)
+
+    def compiled(self) -> Any:
+        """Return what is compiled, now if no cache contains it."""
+        with Postponed():  # an interrupted compiler may crash the process later
+            return self._compile(self._cache)
+
+    def loaded(self) -> Any:
+        """Return what a cache contains; raise `NotCached` if none does."""
+        self._cache.is_only_read = True
+        try:
+            return self.compiled()
+        finally:
+            self._cache.is_only_read = False
 
 
 def inlined(function: Function, *, allocates: bool = False, always: bool = False) -> Function:
@@ -69,6 +107,8 @@ def inlined(function: Function, *, allocates: bool = False, always: bool = False
     from Python, which would take longer to compile than the helper. Unless it allocates, it does
     not count references to its arrays, which took a third of the time of a short trial.
     """
+    if IS_INTERPRETED:
+        return function
     return njit(function, **helper_options(allocates=allocates, always=always))
 
 
@@ -105,7 +145,7 @@ def chosen_by(choose: Callable[[Any], Function]) -> Any:
         return choose(first)(first, *arguments)
 
     chosen.choose = choose  # type: ignore[attr-defined]
-    if not config.DISABLE_JIT:
+    if not IS_INTERPRETED:
         options = helper_options(allocates=False, always=True)
 
         @overload(chosen, jit_options=options, strict=False)
@@ -118,7 +158,8 @@ def chosen_by(choose: Callable[[Any], Function]) -> Any:
 
 def by_class(versions: dict[type, Function]) -> Any:
     """Return a helper that calls the version for the class of its first argument, a named tuple."""
-    return chosen_by(lambda first: versions[class_of(first)])
+    named = {kind.__qualname__: version for kind, version in versions.items()}
+    return chosen_by(lambda first: named[class_of(first).__qualname__])
 
 
 def class_of(argument: Any) -> type:
@@ -135,22 +176,27 @@ def field_of(argument: Any, name: str) -> Any:
 
 
 def callback_address(function: Function, signature: Any, *, allocates: bool = True) -> int:
-    """Return the address of `function`, compiled for `signature` and cached in its own file.
+    """Return the address by which kernels call `function`.
+
+    It is compiled for `signature` and cached in its own file.
 
     Unless it allocates, it does not count references to its arrays: with many arrays, that took
     most of the time.
     """
-    if config.DISABLE_JIT:
-        _python_functions[id(function)] = function
+    if IS_INTERPRETED:
+        FUNCTIONS[id(function)] = function
         return id(function)
     return _callback(_named_by_contents(function), signature, allocates=allocates).address
 
 
 @cache
 def _callback(function: Function, signature: Any, *, allocates: bool) -> Any:
+    store = _Store(
+        function,
+        lambda cache: compiled_callback(function, signature, cache, allocates=allocates),
+    )
     try:
-        with Postponed():
-            return compiled_callback(function, signature, cache_of(function), allocates=allocates)
+        return FunctionByAddress(store)
     except Exception as error:
         reason = str(error).strip().splitlines()[0]
         raise KeslerError(
@@ -163,18 +209,20 @@ def _callback(function: Function, signature: Any, *, allocates: bool) -> Any:
 def by_address(signature: Any) -> Function:
     """Return a function ``call(address, *arguments)`` for use inside kernels.
 
+    An address is that of the place where the address of the machine code is written.
     Passing one of Numba's first-class functions to a kernel costs 8 us each time; passing an
     integer costs nothing.
     """
-    if config.DISABLE_JIT:
-        return lambda address, *arguments: _python_functions[address](*arguments)
+    if IS_INTERPRETED:
+        return lambda address, *arguments: called_at(address)(*arguments)
 
     @intrinsic
     def call(typing_context: Any, address: Any, *arguments: Any) -> Any:
         def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
             llvm_types = [context.get_value_type(each) for each in signature.args]
             function_type = ir.FunctionType(ir.VoidType(), llvm_types)
-            function = builder.inttoptr(values[0], function_type.as_pointer())
+            place = builder.inttoptr(values[0], function_type.as_pointer().as_pointer())
+            function = builder.load(place)
             unpacked = [builder.extract_value(values[1], i) for i in range(len(llvm_types))]
             builder.call(function, unpacked)
             return context.get_dummy_value()
@@ -219,7 +267,7 @@ def instantiate(
     globals_ = dict(template.__globals__)
     options = helper_options(allocates=allocates, always=not allocates, checked=checked)
     part = _with_helpers(function, checked=checked)
-    globals_[name] = function if config.DISABLE_JIT else njit(part, **options)
+    globals_[name] = function if IS_INTERPRETED else njit(part, **options)
     digest = f"{_digest(function):x}_{_digest(template):x}"
     copy = FunctionType(code, globals_, f"{function.__name__}_{digest}", template.__defaults__)
     copy.__qualname__ = f"{function.__qualname__}_{digest}"

@@ -52,6 +52,7 @@ from kesler.progress import compiling
 
 __all__ = [
     "AttributeTemplate",
+    "NotCached",
     "ShippedCache",
     "UnwritableCache",
     "cgutils",
@@ -312,6 +313,10 @@ MOST_SECONDS = 120.0
 """How long a process waits while another compiles the same function; few take a third of it."""
 
 
+class NotCached(LookupError):
+    """A function is not in a cache that was only to be read."""
+
+
 class ShippedCache(FunctionCache):
     """Numba's cache, extended by methods that read what a package ships, or write that instead.
 
@@ -320,6 +325,7 @@ class ShippedCache(FunctionCache):
     """
 
     _turn: Any = None  # the lock of a function that this process compiles
+    is_only_read = False  # whether a function that is not there raises NotCached
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return a function found in the cache or in the package, None if there is neither.
@@ -334,6 +340,8 @@ class ShippedCache(FunctionCache):
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             found = self._found(signature, target_context)
+            if found is None and self.is_only_read:
+                raise NotCached
             if found is None:
                 self._wait_for_turn(signature)
                 found = self._found(signature, target_context)

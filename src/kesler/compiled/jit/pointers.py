@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import ctypes
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.extending import intrinsic
 
+from kesler.compiled.jit.background import arguments_at
+from kesler.compiled.jit.background import hold as hold_address
+from kesler.compiled.jit.mode import IS_COPY, IS_INTERPRETED
 from kesler.compiled.jit.numba_internals import (
     AttributeTemplate,
     cgutils,
@@ -135,7 +138,7 @@ def dereference(arguments: Any) -> Any:
 
 def dereference_with(known: Facts) -> Any:
     """Return `dereference` for tuples of which facts are known."""
-    return dereference if config.DISABLE_JIT else intrinsic(_dereferencing(known))
+    return dereference if IS_INTERPRETED else intrinsic(_dereferencing(known))
 
 
 def hold(*arguments: Any) -> None:
@@ -162,17 +165,18 @@ class KernelArguments:
     address : the address, valid as long as this object is alive.
     """
 
-    __slots__ = ("_place", "address", "arrays")
+    __slots__ = ("__weakref__", "_place", "address", "arrays")
 
     def __init__(self, write_arguments: Any, arrays: Any) -> None:
         self.arrays = arrays
         self.address: Any = arrays
-        if not config.DISABLE_JIT:
+        if not IS_INTERPRETED:
             if write_arguments not in _N_WORDS:
                 _N_WORDS[write_arguments] = _n_words(arrays)
             self._place = np.empty(_N_WORDS[write_arguments], dtype=np.int64)
             self.address = self._place.ctypes.data
             write_arguments(arrays, self.address)
+            hold_address(self)
 
 
 _N_WORDS: dict[Any, int] = {}  # of the one type of record that each kernel writes
@@ -189,7 +193,9 @@ def _n_words(arrays: Any) -> int:
 
 def pointer_reader(arguments: types.NamedTuple, facts: Facts = Facts()) -> Any:  # noqa: B008
     """Return a function for use inside kernels that converts an address to a `Pointed` tuple."""
-    if config.DISABLE_JIT:
+    if IS_COPY:
+        return arguments_at
+    if IS_INTERPRETED:
         return lambda address: address
 
     @intrinsic
@@ -219,9 +225,28 @@ def copy_bytes(target: int, source: int, n: int) -> None:
 
 def put(arrays: Any, address: Any) -> None:
     """Write a tuple to an address, without references to its arrays."""
+    if IS_COPY:
+        words = np.array(list(_words_of(arrays)), dtype=np.int64)
+        ctypes.memmove(address, words.ctypes.data, words.nbytes)
 
 
-if not config.DISABLE_JIT:
+def _words_of(arrays: Any) -> Iterator[int]:
+    """Yield the words of a tuple in Numba's representation, without owners of its arrays."""
+    if isinstance(arrays, np.ndarray):
+        yield from (0, 0, arrays.size, arrays.itemsize, arrays.ctypes.data)
+        yield from (*arrays.shape, *arrays.strides)
+    elif isinstance(arrays, np.void):  # a record is represented by its address
+        yield arrays.__array_interface__["data"][0]
+    elif isinstance(arrays, float):
+        yield int(np.float64(arrays).view(np.int64))
+    elif isinstance(arrays, (int, np.integer)):
+        yield int(arrays)
+    else:
+        for each in arrays:
+            yield from _words_of(each)
+
+
+if not IS_INTERPRETED:
 
     def _put(_: Any, arguments: Any, address: Any) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
@@ -317,7 +342,7 @@ def _fetcher() -> Callable[[Any, int], None]:
 
         return types.void(array, types.intp), generate
 
-    return fetch if config.DISABLE_JIT else intrinsic(_fetch)
+    return fetch if IS_INTERPRETED else intrinsic(_fetch)
 
 
 def _address_fetcher() -> Callable[[int], None]:
@@ -333,7 +358,7 @@ def _address_fetcher() -> Callable[[int], None]:
 
         return types.void(address), generate
 
-    return fetch_at if config.DISABLE_JIT else intrinsic(_fetch_at)
+    return fetch_at if IS_INTERPRETED else intrinsic(_fetch_at)
 
 
 fetch = _fetcher()

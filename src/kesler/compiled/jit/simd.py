@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.extending import intrinsic
 
 from kesler.compiled.jit.cache import is_shipping
 from kesler.compiled.jit.decorators import always_inlined, inlined
+from kesler.compiled.jit.mode import IS_INTERPRETED
 from kesler.compiled.jit.numba_internals import (
     cgutils,
     lower_builtin,
@@ -51,7 +52,7 @@ def padded(n: int) -> int:
 
     The interpreter, which would warn of what is computed after the last class, gets n itself.
     """
-    return n if config.DISABLE_JIT else whole_lines(n)
+    return n if IS_INTERPRETED else whole_lines(n)
 
 
 class Line(types.Type):
@@ -206,9 +207,11 @@ def _compiled(result: Callable[..., Any], code: Callable[..., Any]) -> Callable[
             2: lambda context, a, b: typed(a, b),
             3: lambda context, a, b, c: typed(a, b, c),
         }
-        return intrinsic(takes[function.__code__.co_argcount])
+        found = intrinsic(takes[function.__code__.co_argcount])
+        found.py_func = function  # for interpreted copies of the functions that call it
+        return found
 
-    return (lambda function: function) if config.DISABLE_JIT else decorate
+    return (lambda function: function) if IS_INTERPRETED else decorate
 
 
 @_compiled(lambda array, _: Line(array.dtype), _load)
@@ -313,11 +316,17 @@ def _operate(operation: Any, code: str) -> None:
         lower_builtin(operation, *pair)(generate)
 
 
-if not config.DISABLE_JIT:
+if not IS_INTERPRETED:
     _operate(operator.add, "fadd")
     _operate(operator.sub, "fsub")
     _operate(operator.mul, "fmul")
     _operate(operator.truediv, "fdiv")
+
+
+@always_inlined
+def squared(x):
+    """Return x * x, which Python's x**2 is not to the last bit."""
+    return x * x
 
 
 @inlined
@@ -406,7 +415,7 @@ def _lengths(shape: Any) -> tuple[int, ...]:
     return shape if isinstance(shape, tuple) else (shape,)
 
 
-if not config.DISABLE_JIT:
+if not IS_INTERPRETED:
     _WORD = ir.IntType(64)
 
     def _shapes_in(builder: ir.IRBuilder, kinds: Any, shapes: Any) -> list[list[Any]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from kesler.compiled.jit.background import recipe
 from kesler.compiled.kernels.kernel_trial import compiled_for, write_arguments
 from kesler.compiled.trial.bandit_trial import learn_shown
 from kesler.compiled.trial.facts import JUDGED_OVER_KERNEL
@@ -20,6 +21,7 @@ def kernels_for(learner: Any) -> Kernels:
     return kernels()
 
 
+@recipe
 @cache
 def kernels() -> Kernels:
     """Return the kernels, compiled for what holds for these learners."""

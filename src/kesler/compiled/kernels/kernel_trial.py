@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from kesler.compiled.jit.background import recipe
 from kesler.compiled.jit.decorators import INT, always_inlined, inlined, kernel, with_globals
 from kesler.compiled.jit.pointers import Facts, dereference, hold, pointer_reader, put
 from kesler.compiled.jit.record_types import KERNEL_LEARNER_RECORD
@@ -268,6 +269,7 @@ def kernels_for(learner: Any) -> Kernels:
     return kernels(next(n for n, each in KERNELS.items() if hold_facts(each, learner)))
 
 
+@recipe
 @cache
 def kernels(name: str) -> Kernels:
     """Return the kernels of a variant, compiled for its facts."""

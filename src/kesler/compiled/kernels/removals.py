@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from kesler.compiled.jit.decorators import inlined
+from kesler.compiled.jit.simd import squared
 from kesler.compiled.kernels.exact import SIMILARITIES, compare_stored
 from kesler.compiled.kernels.supports import FORGETRON, PANEL
 
@@ -49,7 +50,7 @@ def smallest(learner, part):
         for e in range(
             learner.weights.entry_starts[part, s], learner.weights.entry_starts[part, s + 1]
         ):
-            total += np.float64(learner.weights.coefficients[part, e]) ** 2
+            total += squared(np.float64(learner.weights.coefficients[part, e]))
         if total < least:
             found, least = s, total
     return found

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from numba import types
 
 from kesler.codes import BudgetPolicy
+from kesler.compiled.jit.background import recipe
 from kesler.compiled.jit.decorators import (
     DOUBLES,
     FLOAT_TABLE,
@@ -82,6 +83,7 @@ def guarded(view, panel, inner, distances, parameters, out):
 LOOPS = {"products": of_products, "vectors": of_vectors}
 
 
+@recipe
 @cache
 def kernel_addresses(function: Callable[..., Any], of: str, *, custom: bool) -> tuple[int, int]:
     """Return the addresses of the loops around k: in float32 for scores, in float64 for norms."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.extending import intrinsic
 
 from kesler.compiled.jit.decorators import (
@@ -29,6 +29,7 @@ from kesler.compiled.jit.decorators import (
     inlined,
     kernel,
 )
+from kesler.compiled.jit.mode import IS_INTERPRETED
 
 # Why a kernel stopped: the requested number of rows is read, the text has ended, a line is not
 # plain, or there is no space for more entries, or for more names.
@@ -276,7 +277,7 @@ def _first_stop(_: Any, stops: Any, place: Any) -> Any:
     return types.int64(types.uint64, types.int64), generate
 
 
-if not config.DISABLE_JIT:
+if not IS_INTERPRETED:
     word_from, stops_from = intrinsic(_word_from), intrinsic(_stops_from)
     first_stop = intrinsic(_first_stop)
 

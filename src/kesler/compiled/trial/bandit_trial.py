@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from kesler.compiled.jit.background import recipe
 from kesler.compiled.jit.decorators import inlined
 from kesler.compiled.jit.pointers import stay_apart
 from kesler.compiled.trial import facts
@@ -160,6 +161,7 @@ def kernels_for(learner: Any) -> Kernels:
     return kernels(next(n for n, each in facts.BANDITS.items() if facts.hold(each, learner)))
 
 
+@recipe
 @cache
 def kernels(name: str) -> Kernels:
     """Return the kernels of a variant, compiled for its facts."""

@@ -13,12 +13,13 @@ name takes the first, the name from there moves to the second, and the name from
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import config, types
+from numba import types
 
+from kesler.compiled.jit.background import is_ready
 from kesler.compiled.jit.decorators import (
     DOUBLES,
     FLOATS,
@@ -30,6 +31,7 @@ from kesler.compiled.jit.decorators import (
     inlined,
     kernel,
 )
+from kesler.compiled.jit.mode import IS_INTERPRETED
 from kesler.compiled.jit.pointers import byte_at, fetch, fetch_at, pointer_reader, put, word_at
 from kesler.compiled.trial.preprocessing import is_missing
 from kesler.compiled.trial.tasks import task_at
@@ -139,7 +141,14 @@ NOT_READ = -1
 # The first of `kinds`, addresses of Python types: the type of names, and that of most values.
 TEXT, FLOAT = range(2)
 # Without the GIL, dictionaries have other rules of access: there Python code reads them.
-READS_MAPPINGS = not config.DISABLE_JIT and has_gil()
+READS_MAPPINGS = not IS_INTERPRETED and has_gil()
+
+
+def can_read(kernel: Any) -> bool:
+    """Return whether a kernel that reads objects of Python can be called now."""
+    return READS_MAPPINGS and is_ready(kernel)
+
+
 # Up to here float64 represents all integers, so that the conversion to float32 rounds only once.
 EXACT = 2.0**53
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from kesler.compiled.jit.decorators import inlined
-from kesler.compiled.jit.simd import SIMD_WIDTH, load, spread, total_of
+from kesler.compiled.jit.simd import SIMD_WIDTH, load, spread, squared, total_of
 from kesler.compiled.trial.preprocessing import is_missing
 
 NOBODY = -1  # the number of no class
@@ -35,7 +35,7 @@ def lay_out(memory, values, row, inverse):
     for j in range(values.shape[0]):
         row[j] = np.float32(memory.moments[j, 0]) if is_missing(values[j]) else values[j]
         variance = memory.moments[j, 1] / max(1, n)
-        least = max(LEAST_VARIANCE, LEAST_RATIO * memory.moments[j, 0] ** 2)
+        least = max(LEAST_VARIANCE, LEAST_RATIO * squared(memory.moments[j, 0]))
         inverse[j] = 1.0 / variance if variance > least else 0.0
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from kesler.compiled.jit.background import recipe
 from kesler.compiled.jit.decorators import (
     DOUBLE_TABLE,
     DOUBLES,
@@ -58,6 +59,7 @@ def guarded_rule(parameters, weight, losses, squared_norms, gram, steps):
         steps[:] = np.nan
 
 
+@recipe
 @cache
 def rule_address(function: Callable[..., Any], *, custom: bool) -> int:
     """Return the address of a rule, compiled and cached in its own file."""
@@ -66,6 +68,7 @@ def rule_address(function: Callable[..., Any], *, custom: bool) -> int:
     return callback_address(function, RULE)
 
 
+@recipe
 @cache
 def gradient_address(function: Callable[..., Any] | None) -> int:
     """Return the address of the gradient of a rule's loss, 0 if it is 1 along each constraint."""
@@ -122,6 +125,7 @@ def stay_finite(places, weights, states, numbers):
     return are_finite(found.reshape(-1)) and are_finite(numbers)
 
 
+@recipe
 @cache
 def algorithm_address(function: Callable[..., Any], *, custom: bool) -> int:
     """Return the address of an algorithm, compiled and cached in its own file."""

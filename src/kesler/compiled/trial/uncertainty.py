@@ -25,7 +25,7 @@ from kesler.compiled.jit.decorators import (
 )
 from kesler.compiled.jit.pointers import pointer_reader, put, stay_apart
 from kesler.compiled.jit.record_types import tuple_type
-from kesler.compiled.jit.simd import whole_lines
+from kesler.compiled.jit.simd import squared, whole_lines
 from kesler.compiled.trial.nearest_rows import (
     is_comparable,
     lay_out,
@@ -150,7 +150,7 @@ def measure(scores, k, measures):
             second = score
     mean, squares = total / max(1, k), 0.0
     for r in range(k):
-        squares += (np.float64(scores[r]) - mean) ** 2
+        squares += squared(np.float64(scores[r]) - mean)
     measures[HIGHEST] = highest if k else np.nan
     stands_out = k > 2 and squares > 0
     measures[STANDING_OUT] = (highest - mean) / math.sqrt(squares / k) if stands_out else np.nan

@@ -18,6 +18,7 @@ from kesler.compiled.jit.decorators import always_inlined, chosen_by, class_of, 
 
 Function = Callable[..., Any]
 
+PACKAGE = __name__.rpartition(".trial.")[0]  # of this copy of the package
 KINDS = {"TableWeights": "dense", "SparseWeights": "sparse", "SupportVectors": "kernel"}
 
 
@@ -48,7 +49,7 @@ def by_weights(*, dense: str | Function, **others: str | Function) -> Any:
 def function_named(name: str) -> Function:
     """Return the function "package.module.function" of compiled code."""
     module, _, function = name.rpartition(".")
-    return getattr(import_module(f"kesler.compiled.{module}"), function)
+    return getattr(import_module(f"{PACKAGE}.{module}"), function)
 
 
 @always_inlined

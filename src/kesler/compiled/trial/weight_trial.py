@@ -9,6 +9,7 @@ from typing import Any
 
 from numba import types
 
+from kesler.compiled.jit.background import recipe
 from kesler.compiled.jit.decorators import INT, kernel, with_globals
 from kesler.compiled.jit.pointers import (
     Facts,
@@ -38,6 +39,7 @@ def kernels_for(learner: Any) -> Kernels:
     return kernels(next(n for n, each in facts.VARIANTS.items() if facts.hold(each, learner)))
 
 
+@recipe
 @cache
 def kernels(name: str) -> Kernels:
     """Return the kernels of a variant, compiled for its facts."""

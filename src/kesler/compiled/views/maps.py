@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from kesler.compiled.jit.background import recipe
 from kesler.compiled.jit.decorators import (
     DOUBLE_TABLE,
     DOUBLES,
@@ -217,6 +218,7 @@ TEMPLATES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 
+@recipe
 @cache
 def map_address(function: Callable[..., Any], looks_at: str, *, custom: bool) -> int:
     """Return the address of the loops around a map's function, given the statistic it reads."""

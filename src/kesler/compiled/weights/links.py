@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
+from kesler.compiled.jit.background import recipe
 from kesler.compiled.jit.decorators import (
     DOUBLES,
     INT,
@@ -209,6 +210,7 @@ def without_parameters(v, q):
     return f(v)
 
 
+@recipe
 @cache
 def link_address(function: Callable[..., Any], *, custom: bool) -> int:
     """Return the address of a link's function, compiled and cached in its own file."""

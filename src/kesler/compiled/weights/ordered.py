@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.jit.decorators import always_inlined, inlined
-from kesler.compiled.jit.simd import with_power
+from kesler.compiled.jit.simd import squared, with_power
 from kesler.compiled.trial.records import ORDERED
 from kesler.compiled.weights.links import (
     begin_walk,
@@ -43,7 +43,7 @@ def add_ordered_scores(learner, part, indices, values, k, scores):
 @inlined
 def add_ordered_products(learner, rest, values, s, k, out):
     """Add <phi(x, r), phi(x, s)> to out[r], for r < k, given ||x||^2 without the constant."""
-    constant = np.float64(values[0]) ** 2
+    constant = squared(np.float64(values[0]))
     there = learner.ranks.positions[s]
     for r in range(k):
         here = learner.ranks.positions[r]
@@ -54,7 +54,7 @@ def add_ordered_products(learner, rest, values, s, k, out):
 def ordered_pair_norm(learner, rest, values, r, s):
     """Return ||phi(x, r) - phi(x, s)||^2, given ||x||^2 without the constant feature."""
     apart = abs(learner.ranks.positions[r] - learner.ranks.positions[s])
-    return apart * apart * rest + apart * np.float64(values[0]) ** 2
+    return apart * apart * rest + apart * squared(np.float64(values[0]))
 
 
 @inlined
@@ -70,7 +70,7 @@ def with_ordered_powers(learner, values, r, s, exponent, total):
 def ordered_length(learner, rest, values, r):
     """Return ||phi(x, r)||^2, given ||x||^2 without the constant feature."""
     here = learner.ranks.positions[r]
-    return here * here * rest + here * np.float64(values[0]) ** 2
+    return here * here * rest + here * squared(np.float64(values[0]))
 
 
 @inlined

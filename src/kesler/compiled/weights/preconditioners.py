@@ -11,6 +11,7 @@ import numpy as np
 from numba import types
 
 from kesler.codes import Follows
+from kesler.compiled.jit.background import recipe
 from kesler.compiled.jit.decorators import (
     DOUBLES,
     by_address,
@@ -50,6 +51,7 @@ def write_rate(evidence, parameters, out):
         parameters[-1] = 1.0
 
 
+@recipe
 @cache
 def rate_address(function: Callable[..., Any] | None) -> int:
     """Return the address of a user's function, compiled and cached in its own file, or 0."""

@@ -1,0 +1,396 @@
+"""Compilation in another process, while this one computes with interpreted functions.
+
+A kernel that no cache contains is asked of a process that compiles one after another and saves them
+in Numba's cache. Until it is there, its interpreted copy takes its place, on the same arrays and
+with the same bits. Functions that kernels call by address have a place in memory for the address
+of their machine code, which is 0 until they are compiled; no compiled kernel runs before.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from functools import cached_property, wraps
+from importlib import import_module
+from queue import SimpleQueue
+from typing import Any, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numba import config
+
+from kesler.compiled.jit.interpreted import ORIGINAL, copy_of
+from kesler.compiled.jit.numba_internals import NotCached
+from kesler.interrupts import Postponed
+
+Function = Callable[..., Any]
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+VARIABLE = "KESLER_COMPILE"
+FOREGROUND = "foreground"
+BY_ROWS = ("trial", "kernels", "weights", "candidates", "readers")
+"""Packages of kernels that may be interpreted; batch learners pass over their rows many times."""
+MOST_NUMBERS, MOST_ROWS = 1 << 14, 256
+"""Sizes up to which a call takes less time when interpreted than the compilation."""
+
+LOGGER = logging.getLogger("kesler")
+FIRST_LINE = "import sys, json; sys.path[:] = json.loads(sys.stdin.readline())"
+COMPILER = f"{FIRST_LINE}; from kesler.compiled.jit.background import main; main()"
+"""The program of the process that compiles."""
+
+
+class UnknownAddress(LookupError):
+    """An interpreted function was given an address that was written before it was needed."""
+
+
+def is_on() -> bool:
+    """Return whether kernels may be compiled in another process."""
+    return os.environ.get(VARIABLE) != FOREGROUND and bool(sys.executable)
+
+
+# ---- what is to be compiled ---------------------------------------------------------------------
+
+_recipes = threading.local()
+
+
+def recipe(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Let another process compile what a function compiles, by calling it with equal arguments."""
+
+    @wraps(function)
+    def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        outer = getattr(_recipes, "steps", None)
+        _recipes.steps = outer or (called, args, kwargs)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _recipes.steps = outer
+
+    return called
+
+
+def current_recipe(function: Function) -> str | None:
+    """Return what another process must do to compile a function, None if it cannot.
+
+    It imports modules of this package only: a user's module may have effects of its own.
+    """
+    steps: Any = getattr(_recipes, "steps", None)
+    called, args, kwargs = steps or (import_module, (function.__module__,), {})
+    named = [*args, *kwargs.values()]
+    if any(callable(each) and not each.__module__.startswith("kesler.") for each in named):
+        return None
+    try:
+        return b64encode(pickle.dumps((called, args, kwargs))).decode()
+    except (pickle.PicklingError, AttributeError):  # a function without a name of its own
+        return None
+
+
+class Compiler:
+    """The process that compiles, and what was asked of it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._process: Any = None
+        self._asked: dict[str, bool] = {}  # whether each recipe is done
+        self._rest = b""
+        self.is_busy = False
+
+    def forget(self) -> None:
+        """Begin anew, in a forked process, to which the compiling process does not belong."""
+        if self._process is not None:
+            self._process.returncode = 0  # it is not waited for
+            self._close()
+        self.__init__()  # type: ignore[misc]
+
+    def ask(self, recipe: str) -> None:
+        """Have a recipe followed, after all that were asked before."""
+        with self._lock:
+            if recipe in self._asked:
+                return
+            self._asked[recipe] = False
+            self.is_busy = True
+            try:
+                self._write(recipe)
+            except OSError:
+                self._give_up()
+
+    def is_done(self, recipe: str) -> bool:
+        """Return whether a recipe was followed, or will not be."""
+        if self._asked.get(recipe):
+            return True
+        with self._lock:
+            self.ask(recipe)  # in a fork of the process that asked
+            self._read()
+            return self._asked[recipe]
+
+    def end(self) -> None:
+        """End the process, if there is one."""
+        with self._lock:
+            if self._process is not None:
+                self._close()
+                self._process.kill()
+                self._process.wait()
+            self._process, self.is_busy = None, False
+
+    def _close(self) -> None:
+        for stream in (self._process.stdin, self._process.stdout):
+            stream.close()
+
+    def _write(self, line: str) -> None:
+        if self._process is None:
+            self._process = self._started()
+            self._write(json.dumps(sys.path))
+        self._process.stdin.write(line.encode() + b"\n")
+
+    def _started(self) -> Any:
+        environment = os.environ | {VARIABLE: FOREGROUND}
+        if config.CACHE_DIR:
+            environment["NUMBA_CACHE_DIR"] = config.CACHE_DIR
+        LOGGER.info("compiling in the background, once on this machine")
+        process = subprocess.Popen(
+            [sys.executable, "-c", COMPILER],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
+        os.set_blocking(process.stdout.fileno(), False)  # type: ignore[union-attr]
+        return process
+
+    def _read(self) -> None:
+        """Note what the process has compiled."""
+        if self._process is None:
+            return
+        try:
+            found = os.read(self._process.stdout.fileno(), 1 << 16)
+        except BlockingIOError:
+            return
+        if not found:  # it has ended
+            self._give_up()
+            return
+        *lines, self._rest = (self._rest + found).split(b"\n")
+        self._asked.update((line.decode(), True) for line in lines)
+        if all(self._asked.values()):
+            LOGGER.info("compiled in the background")
+            self.end()
+
+    def _give_up(self) -> None:
+        """Let this process compile what the other did not."""
+        self.end()
+        self._asked = dict.fromkeys(self._asked, True)
+
+
+COMPILING = Compiler()
+atexit.register(COMPILING.end)
+
+
+def main() -> None:
+    """Follow recipes from standard input, one a line, and print each that is done."""
+    lines: SimpleQueue[str] = SimpleQueue()
+
+    def read() -> None:
+        for line in sys.stdin:
+            lines.put(line.strip())
+        os._exit(0)  # the process that asked has ended: what it asked for has no use
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        line = lines.get()
+        called, args, kwargs = pickle.loads(b64decode(line))
+        called(*args, **kwargs)
+        print(line, flush=True)
+
+
+# ---- arguments by address -----------------------------------------------------------------------
+
+_arguments: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
+def hold(arguments: Any) -> None:
+    """Let interpreted functions find arguments by the address that kernels take."""
+    if COMPILING.is_busy:
+        _arguments[arguments.address] = arguments
+
+
+def arguments_at(address: int) -> Any:
+    """Return the tuple that was written to an address."""
+    found = _arguments.get(address)
+    if found is None:
+        raise UnknownAddress
+    return found.arrays
+
+
+# ---- functions that kernels call by address ------------------------------------------------------
+
+FUNCTIONS: dict[int, Function] = {}
+"""The functions by address, which interpreted functions call."""
+
+_copies: dict[int, Function] = {}
+
+
+def called_at(address: int) -> Function:
+    """Return the interpreted copy of the function of an address."""
+    if address not in _copies:
+        _copies[address] = copy_of(FUNCTIONS[address])
+    return _copies[address]
+
+
+class FunctionByAddress:
+    """A function that kernels call by address.
+
+    Parameters
+    ----------
+    store : the function, and what is compiled of it.
+
+    Attributes
+    ----------
+    address : the address of the place where the address of its machine code is written.
+    """
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self._place = np.zeros(1, dtype=np.int64)
+        self.address = self._place.ctypes.data
+        FUNCTIONS[self.address] = store.function
+        with _SWITCH:
+            self.recipe = current_recipe(store.function) if store.may_wait else None
+            may_wait = self.recipe is not None and not _SWITCH.has_compiled
+            try:
+                self.fill(store.loaded() if may_wait else store.compiled())
+            except NotCached:
+                COMPILING.ask(self.recipe)  # type: ignore[arg-type]
+                _SWITCH.pending.append(self)
+
+    def fill(self, compiled: Any = None) -> None:
+        """Write the address of the machine code, compiled now if no cache contains it."""
+        self._compiled = self._store.compiled() if compiled is None else compiled
+        self._place[0] = self._compiled.address
+
+
+class _Switch:
+    """The step from interpreted to compiled kernels, which call only what is compiled.
+
+    Attributes
+    ----------
+    has_compiled : whether a kernel is compiled, so that no function may be left for later.
+    pending : the functions that are left for later.
+    """
+
+    def __init__(self) -> None:
+        self.renew()
+        self.has_compiled = False
+        self.pending: list[FunctionByAddress] = []
+
+    def renew(self) -> None:
+        """Make a new lock, in a forked process, in which nobody would release the old one."""
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+    def is_possible(self) -> bool:
+        """Return whether all functions are compiled, after filling the places of those that are."""
+        while self.pending and COMPILING.is_done(self.pending[0].recipe):  # type: ignore[arg-type]
+            self.pending.pop(0).fill()
+        return not self.pending
+
+    def take(self, store: Any) -> Function:
+        """Return a kernel, compiled with all that it may call."""
+        while self.pending:
+            self.pending.pop(0).fill()
+        found: Function = store.compiled()
+        self.has_compiled = True
+        return found
+
+
+_SWITCH = _Switch()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=COMPILING.forget)
+    os.register_at_fork(after_in_child=_SWITCH.renew)
+
+
+# ---- kernels ------------------------------------------------------------------------------------
+
+
+def is_ready(kernel: Any) -> bool:
+    """Return whether a kernel is compiled, so that calling it takes no longer than its work."""
+    return not isinstance(kernel, WaitingKernel) or kernel.is_ready()
+
+
+def kernel_or_waiting(store: Any) -> Any:
+    """Return a kernel that a cache contains, or one that waits until it is compiled."""
+    with _SWITCH:
+        try:
+            found = store.loaded()
+        except NotCached:
+            return WaitingKernel(store)
+        if _SWITCH.pending:
+            return WaitingKernel(store)
+        _SWITCH.has_compiled = True
+        return found
+
+
+class WaitingKernel:
+    """A kernel that another process compiles.
+
+    Parameters
+    ----------
+    store : the function, and what is compiled of it.
+    """
+
+    def __init__(self, store: Any) -> None:
+        self._store, self.py_func = store, store.function
+        self._compiled: Function | None = None
+        package = self.py_func.__module__.removeprefix(f"{ORIGINAL}.").partition(".")[0]
+        self._recipe = current_recipe(self.py_func) if package in BY_ROWS else None
+        if self._recipe is not None:
+            COMPILING.ask(self._recipe)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the compiled kernel if it is there, and its interpreted copy otherwise."""
+        if self._compiled is None and not self.is_ready():
+            if self._recipe is not None and _is_small(arguments):
+                with contextlib.suppress(UnknownAddress):
+                    return self._interpret(*arguments)
+            with _SWITCH:
+                self._compiled = _SWITCH.take(self._store)
+        return self._compiled(*arguments)  # type: ignore[misc]
+
+    def is_ready(self) -> bool:
+        """Return whether the kernel is compiled; if another process has done it, take it."""
+        if self._compiled is None and self._recipe is not None and COMPILING.is_done(self._recipe):
+            with _SWITCH:
+                if self._compiled is None and _SWITCH.is_possible():
+                    self._compiled = _SWITCH.take(self._store)
+        return self._compiled is not None
+
+    @cached_property
+    def _copy(self) -> Function:
+        return copy_of(self.py_func)
+
+    def _interpret(self, *arguments: Any) -> Any:
+        with Postponed(), np.errstate(all="ignore"):
+            return self._copy(*arguments)
+
+
+def _is_small(arguments: tuple[Any, ...]) -> bool:
+    """Return whether the arguments, some of which may be addresses, hold few numbers and rows."""
+    n_numbers = sum(each.size for each in arguments if isinstance(each, np.ndarray))
+    found = [_arguments.get(each) for each in arguments if isinstance(each, int)]
+    tasks = [each.arrays for each in found if each is not None and "rows" in each.arrays._fields]
+    n_rows = max((len(task.rows.indptr) for task in tasks), default=0)
+    return n_numbers <= MOST_NUMBERS and n_rows <= MOST_ROWS

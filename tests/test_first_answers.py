@@ -1,0 +1,214 @@
+"""First answers of a process: kernels that another process compiles, and what stands for them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kesler import OnlineClassifier
+from kesler.compiled.jit import pointers
+
+TESTS = Path(__file__).parent
+SOURCE = str(Path(sys.modules["kesler"].__file__ or "").parents[1])
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled"
+)
+
+
+def printed(*command, **environment):
+    """Return what a Python process prints whose kernels another one may compile."""
+    given = {name: value for name, value in os.environ.items() if name != "KESLER_COMPILE"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", *command],
+        env=given | {"PYTHONPATH": SOURCE} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def compiled_runs():
+    return json.loads(printed(str(TESTS / "interpreted_runs.py"), "0", KESLER_COMPILE="foreground"))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_kernels_that_are_interpreted_for_a_time_give_the_same_bits(compiled_runs, seed):
+    found = json.loads(printed(str(TESTS / "interpreted_runs.py"), str(seed)))
+    assert found == compiled_runs
+
+
+def test_interpreted_code_writes_the_words_of_arguments_that_compiled_code_writes(monkeypatch):
+    written = []
+    original = pointers.KernelArguments.__init__
+
+    def noted(self, write_arguments, arrays):
+        original(self, write_arguments, arrays)
+        written.append((self._place.tolist(), list(pointers._words_of(arrays))))
+
+    monkeypatch.setattr(pointers.KernelArguments, "__init__", noted)
+    for rows in (["a b", "c d"], [{"a": 1.0}, {"b": 2.0}], np.eye(2)):
+        OnlineClassifier().partial_fit(rows, ["x", "y"]).predict(rows)
+    OnlineClassifier("multi", update="pa1", kernel="rbf").fit(np.eye(2), ["x", "y"])
+    assert len(written) > 10
+    assert all(words == place for place, words in written)
+
+
+# ---- the process that compiles ------------------------------------------------------------------
+
+BEGIN = """
+import os, signal
+from numba.core import event
+from kesler import OnlineClassifier
+from kesler.compiled.jit.background import COMPILING, WaitingKernel
+
+compiled = event.RecordingListener()
+event.register("numba:compile", compiled)
+"""
+ANSWER = (
+    BEGIN
+    + """
+model = OnlineClassifier()
+model.learn_one("my card has not come", "card")
+model.learn_one("the transfer failed", "transfer")
+assert model.predict_one("has my card come") == "card"
+assert COMPILING.is_busy and not compiled.buffer
+print(COMPILING._process.pid)
+"""
+)
+COPY = (
+    BEGIN
+    + """
+import numpy as np
+from kesler.compiled.jit.background import is_ready
+from kesler.compiled.weights.copies import copy_rows
+
+def copied():
+    rows, target = np.arange(1, 33, dtype=np.int32), np.zeros(64, dtype=np.int32)
+    copy_rows(rows, 16, target, 32, 2, 16)
+    return (target.reshape(2, 32)[:, :16].reshape(-1) == rows).all()
+
+assert copied()
+"""
+)
+
+
+def is_running(process):
+    """Return whether a process exists."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_first_answer_compiles_nothing_in_its_process_and_leaves_no_other_behind(tmp_path):
+    process = int(printed("-c", ANSWER, NUMBA_CACHE_DIR=str(tmp_path)))
+    assert not is_running(process)
+
+
+def test_a_process_that_is_killed_takes_the_one_that_compiles_with_it(tmp_path):
+    code = ANSWER + "os.kill(os.getpid(), signal.SIGKILL)"
+    given = {name: value for name, value in os.environ.items() if name != "KESLER_COMPILE"}
+    environment = given | {"PYTHONPATH": SOURCE, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-u", "-c", code], env=environment, stdout=subprocess.PIPE, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    while is_running(int(done.stdout)):
+        pass
+
+
+def test_what_another_process_compiled_is_taken_from_the_cache(tmp_path):
+    code = """
+assert isinstance(copy_rows, WaitingKernel) and not compiled.buffer
+while not is_ready(copy_rows):
+    pass
+assert copied() and not compiled.buffer
+assert COMPILING._process is None
+"""
+    printed("-c", COPY + code, NUMBA_CACHE_DIR=str(tmp_path))
+    code = "assert not isinstance(copy_rows, WaitingKernel) and not compiled.buffer"
+    printed("-c", COPY + code, NUMBA_CACHE_DIR=str(tmp_path))
+
+
+def test_what_a_killed_process_did_not_compile_is_compiled_in_this_one(tmp_path):
+    code = """
+os.kill(COMPILING._process.pid, signal.SIGKILL)
+while not is_ready(copy_rows):
+    pass
+assert copied() and compiled.buffer
+"""
+    printed("-c", COPY + code, NUMBA_CACHE_DIR=str(tmp_path))
+
+
+def test_a_forked_process_has_its_own_process_that_compiles(tmp_path):
+    code = """
+ours = COMPILING._process.pid
+process = os.fork()
+if process == 0:
+    try:
+        while not is_ready(copy_rows):
+            assert COMPILING._process is None or COMPILING._process.pid != ours
+        assert copied() and not compiled.buffer
+    except BaseException:
+        os._exit(1)
+    os._exit(0)
+assert os.waitpid(process, 0)[1] == 0
+while not is_ready(copy_rows):
+    pass
+assert copied() and not compiled.buffer
+"""
+    printed("-c", COPY + code, NUMBA_CACHE_DIR=str(tmp_path))
+
+
+def test_the_foreground_compiles_before_the_first_call(tmp_path):
+    code = "assert not isinstance(copy_rows, WaitingKernel) and compiled.buffer"
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "KESLER_COMPILE": "foreground"}
+    printed("-c", COPY + code, **environment)
+
+
+RULE = (
+    BEGIN
+    + """
+import sys
+from kesler import update_rule
+from kesler.compiled.jit.background import _SWITCH
+
+sys.path.insert(0, {folder!r})
+from mine import steps
+
+
+model = OnlineClassifier("multi", update=update_rule(steps))
+for row in ([1.0, 0.0], [0.0, 1.0]) * 2:
+    model.learn_one(row, row[0])
+assert model.predict_one([1.0, 0.0]) == 1.0
+assert not _SWITCH.pending and COMPILING.is_busy
+"""
+)
+MODULE = """
+import os
+from pathlib import Path
+
+with Path(__file__).with_name("imports").open("a") as file:
+    file.write(f"{os.getpid()} ")
+
+def steps(q, weight, losses, norms, gram, out):
+    for i in range(losses.shape[0]):
+        out[i] = weight * losses[i] / norms[i]
+"""
+
+
+def test_the_process_that_compiles_does_not_import_modules_of_users(tmp_path):
+    (tmp_path / "mine.py").write_text(MODULE)
+    code = RULE.format(folder=str(tmp_path))
+    printed("-c", code, NUMBA_CACHE_DIR=str(tmp_path))
+    assert len((tmp_path / "imports").read_text().split()) == 1
