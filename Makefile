@@ -23,7 +23,7 @@ demo: $(VENV)/installed
 	code=$$?; wait; exit $$code
 	@echo "What to try next:"
 	@echo "  $(BIN)/kesler compare FILE             your CSV, JSON lines, Parquet or mail"
-	@echo "  $(BIN)/kesler learn FILE --model FILE  learn a model; then predict with it"
+	@echo "  $(BIN)/kesler learn MODEL FILE         learn a model; then predict with it"
 	@echo "  README.md, Try it                      kesler.compare and OnlineClassifier"
 
 test: lint types unit

@@ -127,8 +127,8 @@ def kesler(path: Path, *options: str) -> Figures:
     """Learn a file with the command line."""
     with tempfile.TemporaryDirectory() as folder:
         model, results = Path(folder) / "model", Path(folder) / "results.json"
-        command = [sys.executable, "-m", "kesler", "learn", str(path), *options]
-        _, megabytes = finished([*command, "--model", str(model), "--json", str(results)])
+        command = [sys.executable, "-m", "kesler", "learn", str(model), str(path), *options]
+        _, megabytes = finished([*command, "--json", str(results)])
         (result,) = json.loads(results.read_text())["methods"].values()
     wrong = result["mistakes"] + result["first_seen"]
     return {"error %": 100 * wrong / result["trials"], "peak MB": megabytes}

@@ -53,7 +53,7 @@ PEERS = {
 }
 COMMANDS = {
     "kesler compare": ["compare", "{}", "--methods", "multi,single,hybrid"],
-    "kesler learn": ["learn", "{}", "--model", "{}.kesler"],
+    "kesler learn": ["learn", "{}.kesler", "{}"],
 }
 """Commands; {} stands for a small file."""
 SMALL_FILE = "x | a:1 b:2\ny | c:1\n" * 50

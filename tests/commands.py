@@ -61,7 +61,7 @@ def learnt_file(folder: Path, rows: list[dict[str, Any]]) -> Path:
     """Learn rows by the command; return the file of the model."""
     path, source = folder / "mail.kesler", write_jsonl(folder / "old.jsonl", rows)
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        assert main(["learn", str(source), "--model", str(path)]) == 0
+        assert main(["learn", str(path), str(source)]) == 0
     return path
 
 

@@ -133,7 +133,7 @@ def test_the_command_line_refuses_other_estimators(tmp_path, capsys):
     OnlineLabelRanker("multi").fit([[1.0]], [["a", "b"]]).save(path)
     rows = tmp_path / "rows.csv"
     rows.write_text("x\n1\n")
-    assert main(["predict", str(rows), "--model", str(path)]) != 0
+    assert main(["predict", str(path), str(rows)]) != 0
     assert "OnlineLabelRanker" in capsys.readouterr().err
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import kesler as package
 from commands import (
+    account,
     kesler,
     kesler_process,
     learnt_file,
@@ -26,7 +27,9 @@ from kesler.cli.names import HYPOTHESES, PARTS
 from kesler.learner.classes import OnNewClass
 from kesler.settings.table import SETTINGS
 
-COMMANDS = tuple("compare learn predict explain journal serve share test undo warm-up".split())
+COMMANDS = (
+    *"compare learn predict explain journal mail serve share show test undo warm-up".split(),
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -51,11 +54,11 @@ def test_version(capsys):
         ["compare"],
         ["learn", "rows.vw"],
         ["predict", "rows.vw"],
-        ["predict", "rows.vw", "--model", "m", "--scores", "-n", "2"],
-        ["predict", "rows.vw", "--model", "m", "-n", "0"],
+        ["predict", "m", "rows.vw", "--scores", "-n", "2"],
+        ["predict", "m", "rows.vw", "-n", "0"],
         ["explain", "m"],
         ["explain", "m", "rows.vw", "-n", "0"],
-        ["learn", "rows.vw", "--model", "m", "--checkpoint", "-1"],
+        ["learn", "m", "rows.vw", "--checkpoint", "-1"],
         ["compare", "rows.vw", "--shuffle", "-1"],
         ["compare", "rows.vw", "--C", "small"],
         ["test", "m"],
@@ -65,6 +68,51 @@ def test_version(capsys):
 def test_wrong_usage(capsys, arguments):
     done = kesler(capsys, *arguments)
     assert done.code == 2 and done.err.startswith("usage: kesler")
+
+
+@pytest.mark.parametrize(
+    "arguments, now",
+    [
+        ("learn rows.vw --model m.kesler --C 0.1", "kesler learn m.kesler INPUT"),
+        ("learn --model=m.kesler rows.vw", "kesler learn m.kesler INPUT"),
+        ("predict rows.vw --model m.kesler", "kesler predict m.kesler INPUT"),
+        ("explain rows.vw --model m.kesler", "kesler explain m.kesler INPUT"),
+        ("predict m.kesler rows.vw --top 3", "-n 3"),
+        ("compare rows.vw -n 3", "--top 3"),
+        ("test m.kesler rows.vw --json", "--json -"),
+        ("show m.kesler --json", "--json -"),
+    ],
+)
+def test_former_spellings_name_those_of_today(capsys, arguments, now):
+    refused(kesler(capsys, *arguments.split()), now)
+
+
+@pytest.mark.parametrize("command", ["predict", "explain", "test", "learn"])
+def test_a_model_behind_its_rows_is_told_of_the_order(capsys, model, command):
+    rows = model.with_name("old.jsonl")
+    before = rows.read_bytes()
+    said = f"name the model first, kesler {command} {model} {rows}"
+    refused(kesler(capsys, command, rows, model), said)
+    if command == "learn":
+        refused(kesler(capsys, command, rows, tmp := model.with_name("new")), "no model file")
+        assert not tmp.exists()
+    assert rows.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["compare", "learn", "share", "show", "test"])
+def test_json_is_written_to_a_file_or_printed_alone(capsys, tmp_path, model, command):
+    rows = write_csv(tmp_path / "rows.csv", 40)
+    named = {"show": [model], "test": [model, model.with_name("old.jsonl")]}
+    given = named.get(command, [rows, "--label", "signs"])
+    learnt = lambda name: [tmp_path / name, *given] if command == "learn" else given  # noqa: E731
+    done = kesler(capsys, command, *learnt("a"), "--json", tmp_path / "out.json")
+    assert done.code == 0 and not done.out.startswith("{")
+    printed = kesler(capsys, command, *learnt("b"), "--json", "-")
+    assert (
+        printed.code == 0
+        and json.loads(printed.out).keys() == account(tmp_path / "out.json").keys()
+    )
+    assert not Path("-").exists()
 
 
 def test_help_imports_nothing_heavy():
@@ -171,14 +219,14 @@ def test_bad_input_is_a_sentence(capsys, bad, tmp_path):
     path, options, words = bad
     refused(kesler(capsys, "compare", path, *options), *words)
     refused(kesler(capsys, "share", path, *options), *words)
-    refused(kesler(capsys, "learn", path, *options, "--model", tmp_path / "new"), *words)
+    refused(kesler(capsys, "learn", tmp_path / "new", path, *options), *words)
     assert not (tmp_path / "new").exists()
 
 
 def test_bad_input_leaves_the_model_as_it_was(capsys, bad, model):
     path, options, _ = bad
     before = model.read_bytes()
-    refused(kesler(capsys, "learn", path, *options, "--model", model, "--resume"))
+    refused(kesler(capsys, "learn", model, path, *options, "--resume"))
     assert model.read_bytes() == before
     assert [each.name for each in model.parent.glob("*.part")] == []
 
@@ -202,7 +250,7 @@ def test_what_is_not_there_is_a_sentence(capsys, tmp_path):
     refused(kesler(capsys, "compare", tmp_path / "none.csv"), "does not exist")
     refused(kesler(capsys, "compare", "dataset:none"), "there is no data set 'none'")
     refused(kesler(capsys, "compare", "dataset:letter", "--label", "x"), "leave them out")
-    refused(kesler(capsys, "predict", "-", "--model", tmp_path / "none"), "no such model file")
+    refused(kesler(capsys, "predict", tmp_path / "none", "-"), "no such model file")
     empty = tmp_path / "folder"
     empty.mkdir()
     refused(kesler(capsys, "compare", empty), "holds no rows")
@@ -236,14 +284,14 @@ def test_a_model_that_cannot_be_read_is_a_sentence(capsys, model, spoil, words):
     rows = model.with_name("old.jsonl")
     model.write_bytes(spoil(model.read_bytes()))
     before = model.read_bytes()
-    refused(kesler(capsys, "predict", rows, "--model", model), words)
-    refused(kesler(capsys, "learn", rows, "--model", model, "--resume"), words)
+    refused(kesler(capsys, "predict", model, rows), words)
+    refused(kesler(capsys, "learn", model, rows, "--resume"), words)
     assert model.read_bytes() == before
 
 
 @pytest.mark.parametrize("place", ["/no/such/folder/m", "."])
 def test_a_model_that_cannot_be_written_is_refused_at_once(capsys, model, place):
-    done = kesler(capsys, "learn", model.with_name("old.jsonl"), "--model", place)
+    done = kesler(capsys, "learn", place, model.with_name("old.jsonl"))
     refused(done, "cannot be written")
     assert not done.out
 
@@ -252,7 +300,7 @@ def test_a_full_disk_is_a_sentence(capsys, model, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device", "run.json")
 
-    monkeypatch.setattr("kesler.cli.files.write_json", full)
+    monkeypatch.setattr("kesler.cli.compare.write_json", full)
     rows = model.with_name("old.jsonl")
     done = kesler(capsys, "compare", rows, "--json", model.with_name("run.json"))
     refused(done, "run.json: No space left on device")
@@ -278,11 +326,11 @@ def test_the_dense_map_refuses_sparse_rows(capsys, tmp_path):
 def test_no_output_overwrites_another_file_of_the_run(capsys, tmp_path, command):
     rows = tmp_path / "rows.svm"
     rows.write_text("1 0:1\n2 1:1\n")
-    more = ["--model", str(tmp_path / "model")] if command == "learn" else []
-    refused(kesler(capsys, command, str(rows), *more, "--json", str(rows)), "INPUT")
+    model = [str(tmp_path / "model")] if command == "learn" else []
+    refused(kesler(capsys, command, *model, str(rows), "--json", str(rows)), "INPUT")
     assert rows.read_text() == "1 0:1\n2 1:1\n"
-    if more:
-        refused(kesler(capsys, command, str(rows), *more, "--json", more[1]), "--model")
+    if model:
+        refused(kesler(capsys, command, *model, str(rows), "--json", *model), "MODEL")
 
 
 # ---- closed standard streams ---------------------------------------------------------------------
@@ -300,7 +348,7 @@ def test_closed_standard_streams_end_in_a_sentence_or_do_no_harm(redirections, t
     (tmp_path / "t.csv").write_text("a,kind\n1,x\n9,y\n2,x\n8,y\n")
     model = tmp_path / "model"
     OnlineClassifier().fit(pd.DataFrame({"a": [1.0, 9.0]}), ["x", "y"]).save(model)
-    done = with_closed(redirections, "predict", tmp_path / "t.csv", "--model", model)
+    done = with_closed(redirections, "predict", model, tmp_path / "t.csv")
     assert "Traceback" not in done.stderr
     if ">&-" in redirections.split():
         assert (done.returncode, done.stdout) == (2, "")
@@ -321,7 +369,7 @@ def test_a_full_disk_behind_standard_output_is_a_sentence(is_buffered, tmp_path,
     model = tmp_path / "model"
     OnlineClassifier().fit(pd.DataFrame({"a": [1.0, 9.0]}), ["x", "y"]).save(model)
     rows = tmp_path / "t.csv"
-    asked = [["--help"], ["learn", "--help"], ["--version"], ["predict", rows, "--model", model]]
+    asked = [["--help"], ["learn", "--help"], ["--version"], ["predict", model, rows]]
     for arguments in asked:
         done = with_closed(f"> {FULL}", *arguments)
         said = "kesler: the output: No space left on device\n"
@@ -337,6 +385,6 @@ def test_help_that_nobody_reads_ends_as_other_commands_do():
 
 def test_closed_standard_input_is_said_where_it_is_read(tmp_path):
     for command in ("predict", "learn"):
-        done = with_closed("<&-", command, "-", "--model", tmp_path / command, "--format", "csv")
+        done = with_closed("<&-", command, tmp_path / command, "-", "--format", "csv")
         assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "standard input is closed: pipe rows into it" in done.stderr

@@ -72,7 +72,7 @@ def test_rows_of_every_kind_are_explained(capsys, tmp_path, kind):
         rows = write_svmlight(tmp_path / "rows.svm", 60)
     else:
         rows, more = write_csv(tmp_path / "table.csv", 60), ("--label", "signs", "--table")
-    learnt = kesler(capsys, "learn", rows, *more, "--model", path)
+    learnt = kesler(capsys, "learn", path, rows, *more)
     assert learnt.code == 0, learnt.err
     done = kesler(capsys, "explain", path, rows, "-n", 4)
     assert done.code == 0, done.err
@@ -84,7 +84,7 @@ def test_rows_of_every_kind_are_explained(capsys, tmp_path, kind):
 
 def test_labels_that_are_numbers_go_by_how_they_are_written(capsys, tmp_path):
     rows, path = write_svmlight(tmp_path / "rows.svm", 60), tmp_path / "m.kesler"
-    kesler(capsys, "learn", rows, "--model", path)
+    kesler(capsys, "learn", path, rows)
     labels = load(path).classes_.tolist()
     done = kesler(capsys, "explain", path, rows, "--class", str(labels[1]), "--json-lines")
     assert done.code == 0, done.err
@@ -97,7 +97,7 @@ def test_ratings_are_explained_by_sub_experts(capsys, tmp_path):
     work = "1:1 | filter:0.2 boss:0.1\n2:0 | filter:0.1 boss:0.9\n\n"
     rows.write_text((spam + work) * 10)
     hypotheses = ("--hypotheses", "sub-experts")
-    learnt = kesler(capsys, "learn", rows, *hypotheses, "--model", path)
+    learnt = kesler(capsys, "learn", path, rows, *hypotheses)
     assert learnt.code == 0, learnt.err
     done = kesler(capsys, "explain", path, rows)
     assert done.code == 0 and "sub-expert ^boss" in done.out

@@ -43,7 +43,7 @@ def learn(capsys, tmp_path):
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         (tmp_path / "m").unlink(missing_ok=True)
-        done = kesler(capsys, "learn", path, "--model", tmp_path / "m", *options)
+        done = kesler(capsys, "learn", tmp_path / "m", path, *options)
         assert done.code == 0, done.err
         summary = next(line for line in done.lines if line.startswith("  default"))
         return done, int(summary.split()[2].replace(",", ""))
@@ -79,7 +79,7 @@ def test_cells_that_do_not_fit_are_counted_once_in_any_form_of_answer(capsys, tm
     new = tmp_path / "new.csv"
     new.write_text("text,x\ncalm sea,lost\nstorm,11\n")
     for options in ([], ["--output", tmp_path / "o.csv"], ["--coverage", "0.9"]):
-        done = kesler(capsys, "predict", new, "--model", tmp_path / "m", *options)
+        done = kesler(capsys, "predict", tmp_path / "m", new, *options)
         assert done.code == 0 and "1 of 2 cells was no number," in done.err, options
 
 
@@ -88,7 +88,7 @@ def test_a_row_that_was_skipped_has_the_same_keys(capsys, tmp_path, learn):
     new, answers = tmp_path / "new.csv", tmp_path / "o.jsonl"
     new.write_text("text,x\ncalm sea,3\nstorm\nstorm,11\n")
     options = "--output", answers, "--skip-bad", "--max-bad", "0.5"
-    assert kesler(capsys, "predict", new, "--model", tmp_path / "m", *options).code == 0
+    assert kesler(capsys, "predict", tmp_path / "m", new, *options).code == 0
     records = [json.loads(line) for line in answers.read_text().splitlines()]
     assert [[*record] for record in records] == [["row", "label", "confidence"]] * 3
     assert [record["confidence"] is None for record in records] == [False, True, False]
@@ -98,7 +98,7 @@ def test_a_class_with_a_return_is_one_cell(capsys, tmp_path, learn):
     rows = [[text, x, f'"{kind}\rwater"'] for text, x, kind in table()]
     learn(lines([["text", "x", "kind"], *rows]), "--label", "kind")
     new, answers = tmp_path / "rows.csv", tmp_path / "o.csv"
-    assert kesler(capsys, "predict", new, "--model", tmp_path / "m", "--output", answers).code == 0
+    assert kesler(capsys, "predict", tmp_path / "m", new, "--output", answers).code == 0
     with open(answers, newline="") as file:
         found = [row["label"] for row in csv.DictReader(file)]
     assert len(found) == 90 and {*found} == {f"{kind}\rwater" for kind in KINDS}
@@ -113,17 +113,14 @@ def test_rows_that_are_refused_for_a_cell_are_skipped(capsys, tmp_path, learn):
     options = "--label", "kind", "--on-mismatch", "raise"
     plain, mistakes = learn(lines([["text", "x", "kind"], *rows]), *options)
     text = lines([["text", "x", "kind"], *rows[:70], *odd, *rows[70:]])
-    assert (
-        kesler(capsys, "learn", tmp_path / "rows.csv", "--model", tmp_path / "m2", *options).code
-        == 0
-    )
+    assert kesler(capsys, "learn", tmp_path / "m2", tmp_path / "rows.csv", *options).code == 0
     done, n = learn(text, *options, "--skip-bad")
     assert n == mistakes and columns_of(done) == columns_of(plain) and "90 rows" in done.out
     assert "skipped 1 of 91 rows" in done.err and f"{rows[60][2]} 1" in done.err
     assert "line 72: column 'x' holds 'lost'" in done.err
-    done = kesler(capsys, "predict", tmp_path / "rows.csv", "--model", tmp_path / "m", "--skip-bad")
+    done = kesler(capsys, "predict", tmp_path / "m", tmp_path / "rows.csv", "--skip-bad")
     assert len(done.lines) == 91 and done.lines.index("") == 70
-    done = kesler(capsys, "learn", tmp_path / "rows.csv", "--model", tmp_path / "m3", *options)
+    done = kesler(capsys, "learn", tmp_path / "m3", tmp_path / "rows.csv", *options)
     assert done.code == 2 and "line 72, column 'x' holds 'lost'" in done.err
 
 
@@ -135,9 +132,7 @@ def test_a_run_with_skipped_rows_goes_on_where_it_stopped(capsys, tmp_path, lear
     assert "skipped 2 of 300 rows" in done.err and load(tmp_path / "m").n_trials_ == 298
     learn(lines([["text", "x", "kind"], *rows[:150]]), *options)
     (tmp_path / "rows.csv").write_text(lines([["text", "x", "kind"], *rows]))
-    again = kesler(
-        capsys, "learn", tmp_path / "rows.csv", "--model", tmp_path / "m", "--resume", "--skip-bad"
-    )
+    again = kesler(capsys, "learn", tmp_path / "m", tmp_path / "rows.csv", "--resume", "--skip-bad")
     assert again.code == 0 and load(tmp_path / "m").n_trials_ == 298
 
 
@@ -201,8 +196,8 @@ def test_predict_reads_the_notation_of_its_own_file(capsys, tmp_path, learn):
     )
     plain = tmp_path / "plain.csv"
     plain.write_text("day,sum\n" + "".join(f"{d},{s}\n" for d, s, _ in dated()))
-    command = "predict", tmp_path / "new.csv", "--model", tmp_path / "m"
-    expected = kesler(capsys, "predict", plain, "--model", tmp_path / "m")
+    command = "predict", tmp_path / "m", tmp_path / "new.csv"
+    expected = kesler(capsys, "predict", tmp_path / "m", plain)
     assert expected.err == ""
     (tmp_path / "new.csv").write_text(
         "day;sum\n" + "".join(f"{d:%d.%m.%Y};{german(s)}\n" for d, s, _ in dated())
@@ -229,7 +224,7 @@ def test_predict_keeps_what_the_model_learnt_where_cells_tell_nothing(capsys, tm
     new = tmp_path / "new.csv"
     for amounts, answer in ((["4,071", "8,5"], "low"), (["4,071", "8,500.25"], "mid")):
         new.write_text("day;sum\n" + "".join(f"2024-05-01;{each}\n" for each in amounts))
-        done = kesler(capsys, "predict", new, "--model", tmp_path / "m")
+        done = kesler(capsys, "predict", tmp_path / "m", new)
         assert done.lines[0] == answer, done
         assert ("is read as a number, which" in done.err) is (answer == "mid")
 
@@ -249,7 +244,7 @@ def measurements(capsys, tmp_path, learn):
     (tmp_path / "plain.csv").write_text(lines([each[:2] for each in rows]))
 
     def predict(name, *options):
-        return kesler(capsys, "predict", name, "--model", tmp_path / "m", *options)
+        return kesler(capsys, "predict", tmp_path / "m", name, *options)
 
     plain = predict(tmp_path / "plain.csv")
     assert plain.err == "" and len(set(plain.lines)) == 3
@@ -306,7 +301,7 @@ def test_a_column_that_a_file_lacks_is_named(capsys, tmp_path, learn):
     learn(lines([["text", "x", "kind"], *table()]), "--label", "kind")
     new = tmp_path / "new.csv"
     new.write_text("x\n3\n")
-    done = kesler(capsys, "predict", new, "--model", tmp_path / "m")
+    done = kesler(capsys, "predict", tmp_path / "m", new)
     assert len(done.lines) == 1 and "lacks 'text', which the model learnt" in done.err
 
 
@@ -330,9 +325,9 @@ def test_standard_input_is_learnt_as_a_file(capsys, tmp_path, monkeypatch, form,
     path = tmp_path / ("rows.json" if form.startswith("json") else "rows.csv")
     path.write_text(text)
     models = tmp_path / "file", tmp_path / "pipe"
-    assert kesler(capsys, "learn", path, "--label", "label", "--model", models[0]).code == 0
+    assert kesler(capsys, "learn", models[0], path, "--label", "label").code == 0
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed(text.encode()))))
-    done = kesler(capsys, "learn", "-", "--label", "label", "--model", models[1])
+    done = kesler(capsys, "learn", models[1], "-", "--label", "label")
     assert done.code == 0 and "2,000 rows" in done.out and str(tmp_path) not in done.err
     file, pipe = map(load, models)
     assert pipe.n_mistakes_ == file.n_mistakes_ and pipe.schema_ == file.schema_ is not None
@@ -340,4 +335,4 @@ def test_standard_input_is_learnt_as_a_file(capsys, tmp_path, monkeypatch, form,
 
 def test_nothing_on_standard_input_is_a_sentence(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
-    refused(kesler(capsys, "learn", "-", "--model", tmp_path / "m"), "standard input holds no rows")
+    refused(kesler(capsys, "learn", tmp_path / "m", "-"), "standard input holds no rows")

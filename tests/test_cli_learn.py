@@ -46,7 +46,7 @@ def whole(capsys, folder, kind):
     """Return INPUT, its options, and what an uninterrupted run makes of it."""
     write, options = INPUTS[kind]
     rows = write(folder)
-    assert kesler(capsys, "learn", rows, *options, "--model", folder / "whole").code == 0
+    assert kesler(capsys, "learn", folder / "whole", rows, *options).code == 0
     return rows, options, state(folder / "whole")
 
 
@@ -62,7 +62,7 @@ def test_the_model_is_the_estimators(capsys, tmp_path):
         "--feature-map",
         "product",
     )
-    done = kesler(capsys, "learn", rows, "--model", path, *options)
+    done = kesler(capsys, "learn", path, rows, *options)
     model = OnlineClassifier("single", "product", SimProj(C=0.5)).fit(*as_entries(ROWS))
     assert learnt(load(path)) == learnt(model)
     assert done.lines[-1] == f"model: {path} (150 trials, 3 classes)"
@@ -71,7 +71,7 @@ def test_the_model_is_the_estimators(capsys, tmp_path):
 
 def test_the_account(capsys, tmp_path):
     rows, path = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "run.json"
-    kesler(capsys, "learn", rows, "--model", tmp_path / "model", "--json", path)
+    kesler(capsys, "learn", tmp_path / "model", rows, "--json", path)
     run = json.loads(path.read_text("utf-8"))
     assert (run["model"], run["rows"]) == (str(tmp_path / "model"), 150)
     assert list(run["methods"]) == ["default"]
@@ -82,7 +82,7 @@ def test_the_account(capsys, tmp_path):
 def test_checkpoints_change_nothing(capsys, tmp_path, kind, every):
     rows, options, expected = whole(capsys, tmp_path, kind)
     path = tmp_path / "model"
-    done = kesler(capsys, "learn", rows, *options, "--model", path, "--checkpoint", every)
+    done = kesler(capsys, "learn", path, rows, *options, "--checkpoint", every)
     assert done.code == 0 and state(path) == expected
 
 
@@ -93,7 +93,7 @@ def test_a_stopped_run_goes_on_as_if_never_stopped(
 ):
     rows, options, expected = whole(capsys, tmp_path, kind)
     path = tmp_path / "model"
-    command = ("learn", rows, *options, "--model", path, "--checkpoint", "20")
+    command = ("learn", path, rows, *options, "--checkpoint", "20")
     with monkeypatch.context() as patch:
         interrupt_after(patch, n_pieces)  # they end at rows 1, 2, 4, 8, 16, 20, 32, 40, 60
         done = kesler(capsys, *command)
@@ -124,7 +124,7 @@ def interrupt_after(patch, n_pieces):
 def test_a_killed_process_goes_on_as_if_never_killed(capsys, tmp_path):
     rows = write_vw(tmp_path / "rows.vw", messages(60_000))
     killed, path = tmp_path / "killed", tmp_path / "whole"
-    command = ("learn", rows, "--model", killed, "--checkpoint", "1500")
+    command = ("learn", killed, rows, "--checkpoint", "1500")
     process = kesler_process(*command)
     while process.poll() is None and not killed.exists():
         time.sleep(0.005)
@@ -134,7 +134,7 @@ def test_a_killed_process_goes_on_as_if_never_killed(capsys, tmp_path):
     assert process.returncode == -signal.SIGKILL and not notes["finished"]
     assert 0 < notes["n_rows"] < 60_000 and notes["n_rows"] % 1500 == 0
     assert kesler(capsys, *command, "--resume").code == 0
-    assert kesler(capsys, "learn", rows, "--model", path).code == 0
+    assert kesler(capsys, "learn", path, rows).code == 0
     assert state(killed) == state(path)
 
 
@@ -143,13 +143,13 @@ def test_a_bad_row_leaves_the_last_checkpoint(capsys, tmp_path):
     good = rows.read_text()
     lines = good.splitlines(keepends=True)
     rows.write_text("".join([*lines[:1400], "no bar\n", *lines[1400:]]))
-    command = ("learn", rows, "--model", path, "--checkpoint", "500")
+    command = ("learn", path, rows, "--checkpoint", "500")
     refused(kesler(capsys, *command), "line 1401", "--skip-bad")
     assert load(path).notes_["learning"]["n_rows"] == 1000
     done = kesler(capsys, *command, "--resume", "--skip-bad")
     assert done.code == 0 and "500 rows" in done.out and "1 bad row skipped" in done.out
     rows.write_text(good)
-    kesler(capsys, "learn", rows, "--model", tmp_path / "whole")
+    kesler(capsys, "learn", tmp_path / "whole", rows)
     assert state(path)[0] == state(tmp_path / "whole")[0]
 
 
@@ -162,7 +162,7 @@ def test_resuming_after_the_last_row_does_nothing_and_says_so(capsys, tmp_path, 
     before = path.read_bytes()
     if not finished:
         load(path).save(path, learning={**load(path).notes_["learning"], "finished": False})
-    done = kesler(capsys, "learn", rows, *options, "--model", path, "--resume")
+    done = kesler(capsys, "learn", path, rows, *options, "--resume")
     assert (done.code, done.out) == (
         0,
         f"model: {path} has learnt all 150 rows of {rows}: nothing was learnt\n",
@@ -172,17 +172,17 @@ def test_resuming_after_the_last_row_does_nothing_and_says_so(capsys, tmp_path, 
 
 def test_a_file_that_has_grown_is_learnt_from_where_it_ended(capsys, tmp_path):
     rows, path = write_vw(tmp_path / "rows.vw", ROWS[:70]), tmp_path / "model"
-    command = ("learn", rows, "--model", path, "--resume")
+    command = ("learn", path, rows, "--resume")
     kesler(capsys, *command[:-1])
     write_vw(rows, ROWS)
     done = kesler(capsys, *command)
     assert done.code == 0 and load(path).notes_["learning"]["n_rows"] == 150
-    kesler(capsys, "learn", rows, "--model", tmp_path / "whole")
+    kesler(capsys, "learn", tmp_path / "whole", rows)
     assert state(path)[0] == state(tmp_path / "whole")[0]
     shuffled = ("--shuffle", "1")
-    kesler(capsys, "learn", rows, *shuffled, "--model", tmp_path / "shuffled")
+    kesler(capsys, "learn", tmp_path / "shuffled", rows, *shuffled)
     write_vw(rows, ROWS + ROWS[:9])
-    done = kesler(capsys, "learn", rows, *shuffled, "--model", tmp_path / "shuffled", "--resume")
+    done = kesler(capsys, "learn", tmp_path / "shuffled", rows, *shuffled, "--resume")
     refused(done, "has 159 rows", "has learnt 150 in another order")
 
 
@@ -191,7 +191,7 @@ def test_a_folder_is_learnt_anew_only_if_its_files_have_changed(capsys, tmp_path
     for name in ("in/1", "in/2", "out/1", "out/2"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(f"Subject: {name}\n\nwords of {name[:-2]}\n")
-    command = ("learn", folder, "--model", path, "--resume")
+    command = ("learn", path, folder, "--resume")
     kesler(capsys, *command[:-1])
     assert "nothing was learnt" in kesler(capsys, *command).out
     assert load(path).n_trials_ == 4
@@ -202,11 +202,11 @@ def test_a_folder_is_learnt_anew_only_if_its_files_have_changed(capsys, tmp_path
 
 def test_a_new_file_of_the_same_name_is_learnt_from_its_start(capsys, tmp_path):
     rows, path = write_vw(tmp_path / "rows.vw", ROWS[:70]), tmp_path / "model"
-    command = ("learn", rows, "--model", path, "--resume")
+    command = ("learn", path, rows, "--resume")
     kesler(capsys, *command[:-1])
     write_vw(rows, ROWS[70:])
     assert kesler(capsys, *command).code == 0
-    kesler(capsys, "learn", write_vw(tmp_path / "both.vw", ROWS), "--model", tmp_path / "both")
+    kesler(capsys, "learn", tmp_path / "both", write_vw(tmp_path / "both.vw", ROWS))
     assert state(path)[0] == state(tmp_path / "both")[0]
 
 
@@ -214,9 +214,9 @@ def test_further_rows_from_another_file(capsys, tmp_path):
     both = write_jsonl(tmp_path / "both.jsonl", ROWS)
     first = write_jsonl(tmp_path / "first.jsonl", ROWS[:70])
     second = write_jsonl(tmp_path / "second.jsonl", ROWS[70:])
-    kesler(capsys, "learn", both, "--model", tmp_path / "both")
-    kesler(capsys, "learn", first, "--model", tmp_path / "model")
-    assert kesler(capsys, "learn", second, "--model", tmp_path / "model", "--resume").code == 0
+    kesler(capsys, "learn", tmp_path / "both", both)
+    kesler(capsys, "learn", tmp_path / "model", first)
+    assert kesler(capsys, "learn", tmp_path / "model", second, "--resume").code == 0
     assert state(tmp_path / "model")[0] == state(tmp_path / "both")[0]
 
 
@@ -224,14 +224,14 @@ def test_a_model_made_elsewhere_goes_on_and_keeps_its_notes(capsys, tmp_path):
     model, path = OnlineClassifier().fit(*as_entries(ROWS[:70])), tmp_path / "model"
     model.save(path, owner="me")
     rows = write_jsonl(tmp_path / "rows.jsonl", ROWS[70:])
-    assert kesler(capsys, "learn", rows, "--model", path, "--resume").code == 0
+    assert kesler(capsys, "learn", path, rows, "--resume").code == 0
     assert learnt(load(path)) == learnt(model.partial_fit(*as_entries(ROWS[70:])))
     assert load(path).notes_["owner"] == "me"
 
 
 def test_a_table_is_learnt_as_a_data_frame_is(capsys, tmp_path):
     table, path = write_csv(tmp_path / "rows.csv", 50), tmp_path / "model"
-    kesler(capsys, "learn", table, "--label", "signs", "--model", path)
+    kesler(capsys, "learn", path, table, "--label", "signs")
     model = load(path)
     assert model.n_features_in_ == 3
     assert model.feature_names_in_.tolist() == ["one", "two", "three"]
@@ -242,7 +242,7 @@ def test_a_table_is_learnt_as_a_data_frame_is(capsys, tmp_path):
 def finished(capsys, tmp_path):
     """A model learnt from rows.jsonl, with its bytes."""
     rows, path = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "model"
-    assert kesler(capsys, "learn", rows, "--model", path, "--update", "pa1").code == 0
+    assert kesler(capsys, "learn", path, rows, "--update", "pa1").code == 0
     return rows, path, path.read_bytes()
 
 
@@ -254,7 +254,7 @@ def test_a_column_of_texts_is_read_by_words_whatever_its_name(capsys, tmp_path):
         path = tmp_path / f"{name}.csv"
         path.write_text("\n".join([f"{name},topic", *rows]) + "\n")
         model = tmp_path / f"{name}.kesler"
-        kesler(capsys, "learn", path, "--label", "topic", "--model", model)
+        kesler(capsys, "learn", model, path, "--label", "topic")
         models.append(load(model))
     names = [next(iter(model.schema_)).name for model in models]
     assert names == ["text", "body"]
@@ -265,13 +265,13 @@ def test_a_column_of_texts_is_read_by_words_whatever_its_name(capsys, tmp_path):
 
 def test_a_model_is_never_overwritten(capsys, finished):
     rows, path, before = finished
-    refused(kesler(capsys, "learn", rows, "--model", path), "exists already", "--resume")
+    refused(kesler(capsys, "learn", path, rows), "exists already", "--resume")
     assert path.read_bytes() == before
 
 
 def test_there_must_be_a_model_to_resume(capsys, finished):
     rows, path, _ = finished
-    done = kesler(capsys, "learn", rows, "--model", path.with_name("none"), "--resume")
+    done = kesler(capsys, "learn", path.with_name("none"), rows, "--resume")
     refused(done, "there is no such model file")
 
 
@@ -281,7 +281,7 @@ def test_there_must_be_a_model_to_resume(capsys, finished):
 )
 def test_a_model_goes_on_with_its_own_method(capsys, finished, option):
     rows, path, before = finished
-    command = ("learn", rows, "--model", path, "--resume")
+    command = ("learn", path, rows, "--resume")
     refused(kesler(capsys, *command, *option), "was not learnt with " + " ".join(option))
     assert path.read_bytes() == before
     assert kesler(capsys, *command, "--update", "pa1", "--C", "1").code == 0
@@ -293,29 +293,29 @@ def test_a_stopped_run_goes_on_with_its_own_input(capsys, finished, tmp_path, ot
     load(path).save(path, learning={**load(path).notes_["learning"], "finished": False})
     before = path.read_bytes()
     write_jsonl(tmp_path / "other.jsonl", ROWS)
-    done = kesler(capsys, "learn", tmp_path / other[0], *other[1:], "--model", path, "--resume")
+    done = kesler(capsys, "learn", path, tmp_path / other[0], *other[1:], "--resume")
     refused(done, "stopped after 150 rows of rows.jsonl")
     assert path.read_bytes() == before
-    assert kesler(capsys, "learn", rows, "--model", path, "--resume").code == 0
+    assert kesler(capsys, "learn", path, rows, "--resume").code == 0
     assert state(path)[1]["learning"]["finished"]
 
 
 def test_rows_of_another_kind_are_refused(capsys, finished, tmp_path):
     _, path, before = finished
     rows = write_svmlight(tmp_path / "rows.svm", 5)
-    refused(kesler(capsys, "learn", rows, "--model", path, "--resume"), "positions")
+    refused(kesler(capsys, "learn", path, rows, "--resume"), "positions")
     assert path.read_bytes() == before
 
 
 def test_rows_of_another_width_are_refused(capsys, tmp_path):
     path = tmp_path / "model"
-    kesler(capsys, "learn", write_csv(tmp_path / "rows.csv", 50), "--label=signs", "--model", path)
+    kesler(capsys, "learn", path, write_csv(tmp_path / "rows.csv", 50), "--label=signs")
     before = path.read_bytes()
     wide = tmp_path / "wide.csv"
     wide.write_text("one,two,three,four,signs\n1,2,3,4,++\n")
-    refused(kesler(capsys, "learn", wide, "--model", path, "--resume"), "4 features", "expects 3")
+    refused(kesler(capsys, "learn", path, wide, "--resume"), "4 features", "expects 3")
     np.savez(tmp_path / "wide.npz", X=np.ones((2, 4)), y=np.array(["a", "b"]))
-    done = kesler(capsys, "learn", tmp_path / "wide.npz", "--model", path, "--resume")
+    done = kesler(capsys, "learn", path, tmp_path / "wide.npz", "--resume")
     refused(done)
     assert path.read_bytes() == before
 
@@ -323,7 +323,7 @@ def test_rows_of_another_width_are_refused(capsys, tmp_path):
 def test_rows_of_no_weight_make_no_model(capsys, tmp_path):
     rows = tmp_path / "rows.vw"
     rows.write_text("a 0 | x\nb 0 | y\n")
-    done = kesler(capsys, "learn", rows, "--model", tmp_path / "model", "--checkpoint", "1")
+    done = kesler(capsys, "learn", tmp_path / "model", rows, "--checkpoint", "1")
     refused(done, "no row of weight above 0")
     assert not (tmp_path / "model").exists()
     refused(kesler(capsys, "compare", rows), "no row of weight above 0")
@@ -332,6 +332,6 @@ def test_rows_of_no_weight_make_no_model(capsys, tmp_path):
 def test_a_line_that_is_too_long_is_refused(capsys, tmp_path):
     path = tmp_path / "rows.vw"
     path.write_text("1 | a\n2 | " + "w" * 300_000 + "\n")
-    command = ("learn", path, "--model", tmp_path / "model")
+    command = ("learn", tmp_path / "model", path)
     refused(kesler(capsys, *command, "--max-line", "262144"), "line 2", "--max-line")
     assert kesler(capsys, *command).code == 0

@@ -30,7 +30,7 @@ GIVEN: list[tuple[list[str], dict[str, Any]]] = [
 @pytest.mark.parametrize(("options", "settings"), GIVEN, ids=lambda each: str(each)[:40])
 def test_a_model_of_the_command_line_is_that_of_python(capsys, tmp_path, options, settings):
     rows, path = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "model"
-    done = kesler(capsys, "learn", rows, "--model", path, *options)
+    done = kesler(capsys, "learn", path, rows, *options)
     assert done.code == 0, done
     found, (X, y) = load(path), as_entries(ROWS)
     given = OnlineClassifier(**settings)
@@ -46,7 +46,7 @@ def test_costs_are_read_from_a_file(capsys, tmp_path):
     labels = sorted({label for label, _ in ROWS})
     file = tmp_path / "costs.csv"
     file.write_text(f'{labels[0]},{labels[1]},4\n\n"{labels[1]}", {labels[2]} ,0.5\n')
-    asked = ("learn", rows, "--model", path, "--update", "pa1", "--costs", file)
+    asked = ("learn", path, rows, "--update", "pa1", "--costs", file)
     assert kesler(capsys, *asked).code == 0
     costs = {(labels[0], labels[1]): 4.0, (labels[1], labels[2]): 0.5}
     found, (X, y) = load(path), as_entries(ROWS)
@@ -65,9 +65,7 @@ def test_a_tree_is_read_from_a_file(capsys, tmp_path):
     file.write_text(
         "".join(f"{label},{'one' if i else 'other'}\n" for i, label in enumerate(labels))
     )
-    assert (
-        kesler(capsys, "learn", rows, "--model", path, "--update", "pa1", "--tree", file).code == 0
-    )
+    assert kesler(capsys, "learn", path, rows, "--update", "pa1", "--tree", file).code == 0
     parents = {label: "one" if i else "other" for i, label in enumerate(labels)}
     assert load(path).tree == parents
 
@@ -84,19 +82,19 @@ def test_a_tree_is_read_from_a_file(capsys, tmp_path):
 def test_files_of_classes_that_are_none_are_refused(capsys, tmp_path, option, text, words):
     rows, file = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "classes.csv"
     file.write_text(text)
-    asked = ("learn", rows, "--model", tmp_path / "model", "--update", "pa1", option, file)
+    asked = ("learn", tmp_path / "model", rows, "--update", "pa1", option, file)
     refused(kesler(capsys, *asked), words)
 
 
 def test_a_file_of_costs_that_is_not_there_is_refused(capsys, tmp_path):
     rows = write_jsonl(tmp_path / "rows.jsonl", ROWS)
-    asked = ("learn", rows, "--model", tmp_path / "model", "--update", "pa1", "--costs", "none.csv")
+    asked = ("learn", tmp_path / "model", rows, "--update", "pa1", "--costs", "none.csv")
     refused(kesler(capsys, *asked), "none.csv", "cannot be read")
 
 
 def test_rows_of_measurements_are_learnt_again(capsys, tmp_path):
     table, path = write_csv(tmp_path / "rows.csv", 60), tmp_path / "model"
-    asked = ("learn", table, "--label", "signs", "--model", path, "--replay", "2")
+    asked = ("learn", path, table, "--label", "signs", "--replay", "2")
     assert kesler(capsys, *asked).code == 0
     shown = kesler(capsys, "show", path).out
     assert "replay=2" in shown and "Replay(n_rows=2" in shown
@@ -107,12 +105,12 @@ def test_standard_input_is_read_once(capsys, tmp_path, monkeypatch):
 
     text = write_jsonl(tmp_path / "rows.jsonl", ROWS).read_text()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    asked = ("learn", "-", "--model", tmp_path / "model", "--epochs", "2")
+    asked = ("learn", tmp_path / "model", "-", "--epochs", "2")
     refused(kesler(capsys, *asked), "standard input can be read once")
 
 
 def test_a_parameter_that_a_rule_lacks_is_refused_as_an_option(capsys, tmp_path):
     rows = write_jsonl(tmp_path / "rows.jsonl", ROWS)
-    asked = ("learn", rows, "--model", tmp_path / "model", "--update", "perceptron")
+    asked = ("learn", tmp_path / "model", rows, "--update", "perceptron")
     for name in ("C", "eta", "delta", "r"):
         refused(kesler(capsys, *asked, SETTINGS[name].option, "0.5"), SETTINGS[name].option)

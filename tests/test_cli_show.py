@@ -17,7 +17,7 @@ from kesler.hypotheses import Grouped, PerClass
 def test_show_says_what_learn_wrote(capsys, tmp_path):
     rows, model = write_jsonl(tmp_path / "m.jsonl", messages(120)), tmp_path / "m.kesler"
     settings = ("--update", "pa1", "--preprocessing", "idf", "--C", 0.1)
-    done = kesler(capsys, "learn", rows, "--model", model, *settings)
+    done = kesler(capsys, "learn", model, rows, *settings)
     assert done.code == 0, done
     learnt = load(model)
     assert learnt.preprocessing_.idf
@@ -46,7 +46,7 @@ def test_show_as_json_holds_all_of_it(capsys, tmp_path):
     path = tmp_path / "model"
     X, y = as_entries(messages(40))
     OnlineMultilabelClassifier(preprocessing="counts").fit(X, [[label] for label in y]).save(path)
-    found = json.loads(kesler(capsys, "show", path, "--json").out)
+    found = json.loads(kesler(capsys, "show", path, "--json", "-").out)
     assert found["estimator"] == "OnlineMultilabelClassifier" and found["trials"] == 40
     assert found["features"] == len(found["feature_names"]) and found["intercept"] == 1.0
     assert found["classes"] == len(found["labels"]) == 3
@@ -70,7 +70,7 @@ def test_show_needs_no_part_of_the_users_own(capsys, tmp_path):
 
 def test_a_half_life_is_learnt_shown_and_saved(capsys, tmp_path):
     rows, model = write_jsonl(tmp_path / "m.jsonl", messages(120)), tmp_path / "m.kesler"
-    asked = ("learn", rows, "--model", model, "--preprocessing", "idf", "--half-life")
+    asked = ("learn", model, rows, "--preprocessing", "idf", "--half-life")
     refused(kesler(capsys, *asked, 0), "--half-life 0.0 must be a finite number of rows")
     assert kesler(capsys, *asked, 20).code == 0
     assert load(model).half_life == 20
@@ -78,12 +78,12 @@ def test_a_half_life_is_learnt_shown_and_saved(capsys, tmp_path):
     assert settings["half"].split() == ["life", "20", "rows"]
     stored = (1 - 2**-6) / (1 - 2 ** (-1 / 20))  # of 120 rows, six half-lives
     assert f"over {stored:,.10g}"[:12] in settings["preprocessing"]
-    again = ("learn", rows, "--model", model, "--resume", "--half-life")
+    again = ("learn", model, rows, "--resume", "--half-life")
     refused(kesler(capsys, *again, 30), "half")
     assert kesler(capsys, *again, 20).code == 0
 
 
-@pytest.mark.parametrize("flag", [[], ["--json"]])
+@pytest.mark.parametrize("flag", [[], ["--json", "-"]])
 def test_what_is_no_model_is_refused(capsys, tmp_path, flag):
     refused(kesler(capsys, "show", tmp_path / "none", *flag), "there is no such model file")
     (tmp_path / "text").write_text("no model")
@@ -108,9 +108,7 @@ def test_preprocessings_that_are_none_are_refused(capsys, tmp_path):
     rows, model = write_jsonl(tmp_path / "m.jsonl", messages(20)), tmp_path / "m.kesler"
     wrong = ("--preprocessing", "tfidf")
     refused(kesler(capsys, "compare", rows, *wrong), "tfidf", "scale, counts")
-    refused(
-        kesler(capsys, "learn", rows, "--model", model, "--preprocessing", "z-scores"), "sparse"
-    )
+    refused(kesler(capsys, "learn", model, rows, "--preprocessing", "z-scores"), "sparse")
     assert not model.exists()
 
 
@@ -119,8 +117,8 @@ def test_a_model_goes_on_with_the_preprocessing_that_it_began_with(capsys, tmp_p
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
     write_jsonl(first, messages_[:30]), write_jsonl(second, messages_[30:])
     model = tmp_path / "m.kesler"
-    kesler(capsys, "learn", first, "--model", model, "--preprocessing", "idf")
-    again = ("learn", second, "--model", model, "--resume")
+    kesler(capsys, "learn", model, first, "--preprocessing", "idf")
+    again = ("learn", model, second, "--resume")
     refused(kesler(capsys, *again, "--preprocessing", "counts"), "--preprocessing counts")
     assert kesler(capsys, *again).code == 0
     X, y = as_entries(messages_)

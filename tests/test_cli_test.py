@@ -43,7 +43,7 @@ def new(tmp_path):
 
 
 def report_of(capsys, *arguments):
-    done = kesler(capsys, "test", *arguments, "--json")
+    done = kesler(capsys, "test", *arguments, "--json", "-")
     assert done.code == 0, done.err
     return json.loads(done.out)
 
@@ -118,9 +118,9 @@ def test_mistakes_are_those_of_predict_in_each_format(capsys, tmp_path, name):
     old, path = WRITTEN[name](tmp_path / f"old_{name}", 20), WRITTEN[name](tmp_path / name, 80)
     file, page = tmp_path / "m.kesler", tmp_path / "page.html"
     options = ["--label", "signs"] if name == "rows.csv" else []
-    learnt = kesler(capsys, "learn", old, "--model", file, "--update", "perceptron", *options)
+    learnt = kesler(capsys, "learn", file, old, "--update", "perceptron", *options)
     assert learnt.code == 0
-    predicted = kesler(capsys, "predict", path, "--model", file).lines
+    predicted = kesler(capsys, "predict", file, path).lines
     labels = LABELS[name](path.read_text().splitlines())
     wrong = sum(a != b for a, b in zip(predicted, labels, strict=True))
     assert report_of(capsys, file, path)["n_mistakes"] == wrong
@@ -139,7 +139,7 @@ def test_tables_of_columns(capsys, tmp_path):
     rows[80]["team"] = {"cash": "card", "card": "cash"}[rows[80]["team"]]
     path, file, page = (tmp_path / name for name in ("rows.jsonl", "rows.kesler", "page.html"))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    learnt = kesler(capsys, "learn", path, "--label", "team", "--table", "--model", file)
+    learnt = kesler(capsys, "learn", file, path, "--label", "team", "--table")
     assert learnt.code == 0, learnt.err
     model = load(file)
     assert model.schema_ is not None
@@ -168,8 +168,8 @@ def test_a_model_of_short_texts_learnt_in_python_reads_files_as_it_reads_texts(
         lines = [json.dumps({"text": text, "label": topic}) for text, topic in pairs]
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     options = ["--label", "label", *(["--text", column] if column != "text" else [])]
-    given = ["--model", tmp_path / "model.kesler", "--scores", "--json-lines", *options]
-    done = kesler(capsys, "predict", tmp_path / name, *given)
+    given = ["--scores", "--json-lines", *options]
+    done = kesler(capsys, "predict", tmp_path / "model.kesler", tmp_path / name, *given)
     said = [json.loads(line)["scores"] for line in done.lines]
     for scores, row in zip(said, model.decision_function(SHORT), strict=True):
         expected = dict(zip(model.classes_.tolist(), row.tolist(), strict=True))
@@ -207,8 +207,8 @@ def test_a_model_of_short_texts_goes_on_with_a_file_of_them(capsys, tmp_path):
     model.save(tmp_path / "model.kesler")
     rows = ["how do I pay my fees,fees", "I lost my card on a train,lost"]
     (tmp_path / "more.csv").write_text("\n".join(["text,label", *rows]) + "\n")
-    given = ["--model", tmp_path / "model.kesler", "--label", "label", "--resume"]
-    assert kesler(capsys, "learn", tmp_path / "more.csv", *given).code == 0
+    given = [tmp_path / "model.kesler", tmp_path / "more.csv", "--label", "label", "--resume"]
+    assert kesler(capsys, "learn", *given).code == 0
     for row in rows:
         model.learn_one(*row.split(","))
     learnt = load(tmp_path / "model.kesler")

@@ -44,7 +44,7 @@ def write_csv(name: str, names: dict[str, str] | None = None) -> list[dict[str, 
 def learnt(capsys, source, *options) -> OnlineClassifier:
     """Return the model of a run of ``kesler learn``."""
     Path("a.kesler").unlink(missing_ok=True)
-    done = kesler(capsys, "learn", source, "--label", "label", "--model", "a.kesler", *options)
+    done = kesler(capsys, "learn", "a.kesler", source, "--label", "label", *options)
     assert done.code == 0, done.err
     return load("a.kesler")
 
@@ -83,11 +83,10 @@ def test_several_texts_are_columns_of_their_own(capsys):
 def test_texts_may_have_other_names_in_rows_to_predict(capsys):
     write_csv("rows.csv")
     learnt(capsys, "rows.csv", "--text", "question,colour")
-    given = ["--model", "a.kesler"]
-    expected = kesler(capsys, "predict", "rows.csv", *given)
+    expected = kesler(capsys, "predict", "a.kesler", "rows.csv")
     assert not expected.err and len(expected.lines) == N
     write_csv("new.csv", {"question": "body", "colour": "subject"})
-    done = kesler(capsys, "predict", "new.csv", *given, "--text", "body,subject")
+    done = kesler(capsys, "predict", "a.kesler", "new.csv", "--text", "body,subject")
     assert (done.out, done.err) == (expected.out, "")
     tested = kesler(capsys, "test", "a.kesler", "new.csv", "--text", "body,subject")
     assert tested.out == kesler(capsys, "test", "a.kesler", "rows.csv").out
@@ -99,7 +98,7 @@ def test_columns_that_a_file_lacks_are_named(capsys):
     write_csv("rows.csv")
     learnt(capsys, "rows.csv")
     write_csv("new.csv", {"question": "body"})
-    done = kesler(capsys, "predict", "new.csv", "--model", "a.kesler")
+    done = kesler(capsys, "predict", "a.kesler", "new.csv")
     assert done.code == 0 and len(done.lines) == N
     assert "new.csv lacks 'question', which the model learnt" in done.err
     assert "it has 'n', 'body', 'colour'" in done.err
@@ -124,8 +123,8 @@ def test_the_features_of_a_text_are_chosen(capsys, features):
     runs = [name for name in model.vocabulary_.names if name.startswith("question~")]
     words = [name for name in model.vocabulary_.names if name.startswith("question:")]
     assert (bool(words), bool(runs)) == (features != "characters", features != "words")
-    assert len(kesler(capsys, "predict", "rows.csv", "--model", "a.kesler").lines) == N
-    done = kesler(capsys, "learn", "rows.csv", "--label", "label", "--model", "b.kesler",
+    assert len(kesler(capsys, "predict", "a.kesler", "rows.csv").lines) == N
+    done = kesler(capsys, "learn", "b.kesler", "rows.csv", "--label", "label",
                   "--text", "question:letters")  # fmt: skip
     assert done.code == 2 and "question:letters" in done.err
 
@@ -155,7 +154,7 @@ def test_names_that_are_the_only_column_are_learnt_by_their_letters(capsys):
 def test_nothing_is_left_out_of_an_inferred_table(capsys):
     lines = [{**row, "text": row.pop("question")} for row in questions()]
     Path("rows.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    done = kesler(capsys, "learn", "rows.jsonl", "--model", "a.kesler")
+    done = kesler(capsys, "learn", "a.kesler", "rows.jsonl")
     assert done.code == 0 and "left out" not in done.out
     kinds = {each.name: each.kind for each in load("a.kesler").schema_}
     assert kinds["text"] == "text" and kinds["colour"] == "category"

@@ -365,15 +365,15 @@ def test_bad_csoaa_lines_are_refused(line, part, tmp_path):
 def test_the_command_line_learns_from_costs(capsys, tmp_path):
     rows, model = tmp_path / "rows.vw", tmp_path / "model"
     rows.write_text(CSOAA.rpartition("3e1")[0] * 20, encoding="utf-8")
-    done = kesler(capsys, "learn", rows, "--model", model, "--update", "pa1")
+    done = kesler(capsys, "learn", model, rows, "--update", "pa1")
     assert done.code == 0, done.err
     found = load(model)
     assert isinstance(found, CostSensitiveClassifier)
     assert f"cost of predictions: {found.total_cost_ / 60:,.4g} a row" in done.out
-    said = kesler(capsys, "predict", rows, "--model", model)
+    said = kesler(capsys, "predict", model, rows)
     assert said.lines[:2] == ["spam", "work"]
-    more = kesler(capsys, "learn", rows, "--model", model, "--resume")
+    more = kesler(capsys, "learn", model, rows, "--resume")
     assert more.code == 0 and "nothing was learnt" in more.out
     other = tmp_path / "plain.vw"
     other.write_text("spam | win\n", encoding="utf-8")
-    refused(kesler(capsys, "learn", other, "--model", model, "--resume"), "labels of these rows")
+    refused(kesler(capsys, "learn", model, other, "--resume"), "labels of these rows")

@@ -151,7 +151,7 @@ def test_files_of_texts_are_learnt_as_their_counts(write, rule, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     rows = write(tmp_path / "rows.jsonl", texts, y)
     chosen = [] if rule == "default" else ["--update", rule]
-    assert main(["learn", "rows.jsonl", "--model", "model.kesler", *chosen]) == 0
+    assert main(["learn", "model.kesler", "rows.jsonl", *chosen]) == 0
     model = load("model.kesler")
     if rule == "default":
         expected = OnlineClassifier().partial_fit(rows, y)

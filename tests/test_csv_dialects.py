@@ -531,10 +531,10 @@ def test_the_command_line_has_an_option_for_each(tmp_path, capsys):
     text = "x\n" + written(ROWS, HEADER, delimiter=":", quotechar="~", escapechar="^")
     path = write(tmp_path, "rows.csv", text)
     options = ("--delimiter", ":", "--quote", "~", "--escape", "^", "--skip-lines", "1")
-    done = kesler(capsys, "learn", path, "--label", "kind", *options, "--model", tmp_path / "m")
+    done = kesler(capsys, "learn", tmp_path / "m", path, "--label", "kind", *options)
     assert (done.code, done.err) == (0, "") and "60 rows" in done.out
     # The model's own reading is that of predict.
-    answers = kesler(capsys, "predict", path, "--model", tmp_path / "m").out.split()
+    answers = kesler(capsys, "predict", tmp_path / "m", path).out.split()
     assert len(answers) == 60 and set(answers) <= set(KINDS)
 
 
@@ -555,21 +555,19 @@ def test_messages_name_options_of_the_command_line(tmp_path, capsys):
 def test_a_model_of_a_table_without_a_header_predicts(tmp_path, capsys):
     path = write(tmp_path, "rows.csv", written(rows=ROWS[1:], header=ROWS[0]))
     model = tmp_path / "m"
-    learnt = kesler(capsys, "learn", path, "--label", "3", "--no-header", "--model", model)
+    learnt = kesler(capsys, "learn", model, path, "--label", "3", "--no-header")
     assert learnt.code == 0 and "60 rows" in learnt.out
     new = write(
         tmp_path, "new.csv", written(rows=[row[:2] for row in ROWS[1:]], header=ROWS[0][:2])
     )
-    assert len(kesler(capsys, "predict", new, "--model", model).out.split()) == 60
+    assert len(kesler(capsys, "predict", model, new).out.split()) == 60
 
 
 def test_rows_of_a_pipe_are_answered_as_they_come(tmp_path, capsys):
     path = write(tmp_path, "rows.csv", written(delimiter=";"))
     model = tmp_path / "m"
-    assert kesler(capsys, "learn", path, "--label", "kind", "--model", model).code == 0
-    with kesler_process(
-        "predict", "-", "--format", "csv", "--model", model, stdin=subprocess.PIPE
-    ) as process:
+    assert kesler(capsys, "learn", model, path, "--label", "kind").code == 0
+    with kesler_process("predict", model, "-", "--format", "csv", stdin=subprocess.PIPE) as process:
         process.stdin.write("sep=;\n# a comment\n\nsize;note\n")
         for row in ROWS[:3]:
             process.stdin.write(";".join(row[:2]) + "\n")

@@ -210,9 +210,9 @@ def test_formats_that_do_not_exist_are_refused_with_those_that_do(
 ) -> None:
     lines = [f"{m:%Y-%m-%d},{'ab'[i % 2]}" for i, m in enumerate(moments("refused"))]
     (tmp_path / "rows.csv").write_text("\n".join(["when,kind", *lines]))
-    options = "--label", "kind", "--model", str(tmp_path / "m.kesler")
+    learn = ["learn", str(tmp_path / "m.kesler"), str(tmp_path / "rows.csv"), "--label", "kind"]
     for form in ("iso8601", "epoch-s", "serial"):
-        code = main(["learn", str(tmp_path / "rows.csv"), *options, "--date", f"when:{form}"])
+        code = main([*learn, "--date", f"when:{form}"])
         said = capsys.readouterr().err
         assert (
             code == 2 and f"if '{form}' is meant as the format of 'when', choose one of iso" in said

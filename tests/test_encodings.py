@@ -352,25 +352,23 @@ def test_the_share_of_a_compressed_file_grows_to_one(tmp_path):
 def test_the_command_line_names_what_was_found_once_and_takes_another(tmp_path, capsys):
     text = table(TOWNS["windows-1252"])
     path = write(tmp_path, "towns.csv", text.encode("cp1252"))
-    command = "learn", path, "--label", "town", "--model"
-    done = kesler(capsys, *command, tmp_path / "found")
+    rows = path, "--label", "town"
+    done = kesler(capsys, "learn", tmp_path / "found", *rows)
     assert done.code == 0
     assert done.err.count("is not UTF-8 and is read as windows-1252") == 1
     assert "name its encoding with --encoding" in done.err
-    done = kesler(capsys, *command, tmp_path / "named", "--encoding", "latin1")
+    done = kesler(capsys, "learn", tmp_path / "named", *rows, "--encoding", "latin1")
     assert (done.code, done.err) == (0, "")
-    done = kesler(capsys, *command, tmp_path / "no", "--encoding", "latin1000")
+    done = kesler(capsys, "learn", tmp_path / "no", *rows, "--encoding", "latin1000")
     assert done.code == 2 and "give --encoding a name such as" in done.err
 
 
 def test_a_model_predicts_for_a_file_in_another_encoding(tmp_path, capsys):
     text = table(TOWNS["windows-1251"])
     path = write(tmp_path, "towns.csv", text.encode("cp1251"))
-    assert kesler(capsys, "learn", path, "--label", "town", "--model", tmp_path / "m").code == 0
+    assert kesler(capsys, "learn", tmp_path / "m", path, "--label", "town").code == 0
     answers = [
-        kesler(
-            capsys, "predict", write(tmp_path, "new.csv", content), "--model", tmp_path / "m"
-        ).out
+        kesler(capsys, "predict", tmp_path / "m", write(tmp_path, "new.csv", content)).out
         for content in (text.encode("cp1251"), text.encode(), text.encode("utf-16"))
     ]
     assert answers[0] == answers[1] == answers[2] and "Казань" in answers[0]

@@ -557,9 +557,9 @@ def test_the_command_line_learns_ensembles(tmp_path, capsys):
     ]
     rows.write_text("\n".join(lines) + "\n")
     whole, pieces = tmp_path / "whole", tmp_path / "pieces"
-    learn = ["learn", rows, "--update", "ensemble"]
-    assert kesler(capsys, *learn, "--model", whole).code == 0
-    assert kesler(capsys, *learn, "--model", pieces, "--checkpoint", 30).code == 0
+    given = [rows, "--update", "ensemble"]
+    assert kesler(capsys, "learn", whole, *given).code == 0
+    assert kesler(capsys, "learn", pieces, *given, "--checkpoint", 30).code == 0
     assert held(load(whole)) == held(load(pieces))
-    settings = [kesler(capsys, "predict", rows, "--model", model) for model in (whole, pieces)]
+    settings = [kesler(capsys, "predict", model, rows) for model in (whole, pieces)]
     assert len(settings[0].lines) == len(STREAM) and settings[0] == settings[1]

@@ -282,9 +282,9 @@ def test_commands_read_standard_input(tmp_path, name, monkeypatch, capsys):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
         return kesler(capsys, *arguments)
 
-    learnt = run("learn", "-", "--model", model, *given)
+    learnt = run("learn", model, "-", *given)
     assert learnt.code == 0 and "standard input: 4 rows" in learnt.out
-    assert len(run("predict", "-", "--model", model).out.splitlines()) == 4
+    assert len(run("predict", model, "-").out.splitlines()) == 4
     assert run("test", model, "-").code == run("compare", "-", *given).code == 0
 
 

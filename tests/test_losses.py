@@ -86,8 +86,7 @@ def test_many_classes_are_named_in_short(tmp_path):
 
 
 def command(capsys, path, *options, model="m.kesler"):
-    where = "--model", path.parent / model
-    return kesler(capsys, "learn", path, "--label", "town", *where, *options)
+    return kesler(capsys, "learn", path.parent / model, path, "--label", "town", *options)
 
 
 def test_a_share_of_bad_rows_is_a_success_and_more_are_not(capsys, tmp_path):
@@ -111,8 +110,8 @@ def test_predict_says_what_it_skipped_and_remains_aligned(capsys, tmp_path):
     assert command(capsys, good).code == 0
     for name in CHANGES:
         new = write(tmp_path, "new.csv", table(40, CHANGES[name]))
-        model = "--model", tmp_path / "m.kesler"
-        done = kesler(capsys, "predict", new, *model, "--skip-bad", "--encoding", "utf-8")
+        named = tmp_path / "m.kesler", new, "--encoding", "utf-8"
+        done = kesler(capsys, "predict", *named, "--skip-bad")
         n_bad = sum(not line for line in done.lines)
         assert len(done.lines) == 40 and n_bad in (0, 10)  # tables may have a cell of 1e999
         assert [not line for line in done.lines] == [n_bad > 0 and i % 4 == 3 for i in range(40)]
@@ -127,7 +126,7 @@ def test_rows_without_a_label_are_left_for_predict(capsys, tmp_path):
         "5 rows without a label are left out; the first is line 37: there is no label" in done.err
     )
     assert json.loads((tmp_path / "learnt.json").read_text())["unlabelled_rows"] == 5
-    answers = kesler(capsys, "predict", path, "--model", tmp_path / "m.kesler")
+    answers = kesler(capsys, "predict", tmp_path / "m.kesler", path)
     assert len(answers.lines) == 40 and answers.err == ""
     report = kesler(capsys, "test", tmp_path / "m.kesler", path)
     assert report.code == 0 and "5 rows without a label" in report.err

@@ -212,14 +212,14 @@ def test_one_message_is_classified_as_a_filter_of_mail_asks(tmp_path, monkeypatc
         for i in range(9):
             write(tmp_path / "mail" / folder, f"{i}.eml", bytes(message(f"{text} {i}", JANUARY)))
     model = tmp_path / "a.kesler"
-    assert main(["learn", str(tmp_path / "mail"), "--model", str(model)]) == 0
+    assert main(["learn", str(model), str(tmp_path / "mail")]) == 0
     for folder, text in words.items():
         content = bytes(message(f"the {text}", JANUARY)).replace(b"\n", b"\r\n")
         for source in (write(tmp_path, "one.eml", content), "-"):
             for options in ([], ["--format", "mail"]):
                 monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
                 capsys.readouterr()
-                assert main(["predict", str(source), "--model", str(model), *options]) == 0
+                assert main(["predict", str(model), str(source), *options]) == 0
                 assert capsys.readouterr() == (f"{folder}\n", "")
 
 
@@ -320,7 +320,7 @@ def test_an_archive_of_outlook_for_mac_is_refused_with_what_to_do(tmp_path):
 
 def test_a_message_by_itself_is_refused_with_what_to_do(tmp_path, capsys):
     path = write(tmp_path, "one.eml", bytes(message("a")))
-    assert main(["learn", str(path), "--model", str(tmp_path / "a.kesler")]) == 2
+    assert main(["learn", str(tmp_path / "a.kesler"), str(path)]) == 2
     said = capsys.readouterr().err
     assert "in no folder, whose name is its class: put it into a directory" in said
     assert "--label" not in said
@@ -559,8 +559,8 @@ def test_a_header_identifies_messages(tmp_path):
     model = OnlineClassifier().fit([{"s0": 1.0}, {"s1": 1.0}], ["a", "b"])
     of_model, out = tmp_path.parent / "a.kesler", tmp_path.parent / "answers.csv"
     model.save(of_model)
-    given = ["--model", str(of_model), "--id", "Message-ID", "--output", str(out)]
-    assert main(["predict", str(tmp_path), *given]) == 0
+    given = ["--id", "Message-ID", "--output", str(out)]
+    assert main(["predict", str(of_model), str(tmp_path), *given]) == 0
     rows = list(csv.DictReader(io.StringIO(out.read_text("utf-8"))))
     assert [row["id"] for row in rows] == ["<1@a.example>", "Grüße", ""]
     assert [row["label"] for row in rows[:2]] == ["a", "b"]

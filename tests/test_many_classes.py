@@ -122,6 +122,6 @@ def test_ensembles_and_shards_compare_all_classes():
 
 def test_show_counts_weights_and_found_classes(model, tmp_path, capsys):
     model.save(tmp_path / "m.kesler")
-    shown = json.loads(kesler(capsys, "show", tmp_path / "m.kesler", "--json").out)
+    shown = json.loads(kesler(capsys, "show", tmp_path / "m.kesler", "--json", "-").out)
     assert shown["sparse_weights"] == model._learner.comparing.entries.n_entries
     assert shown["candidate_recall"] == round(model.candidate_recall_, 4)

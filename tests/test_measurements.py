@@ -277,8 +277,8 @@ def test_json_lines_and_csv_are_learnt_as_arrays_on_the_command_line(gaps, tmp_p
         source = str(tmp_path / name)
         model = tmp_path / f"{name}.kesler"
         label = () if name == "rows.vw" else ("--label", "kind")
-        assert kesler(capsys, "learn", source, *label, "--model", model).code == 0
-        found = kesler(capsys, "predict", source, "--model", model)
+        assert kesler(capsys, "learn", model, source, *label).code == 0
+        found = kesler(capsys, "predict", model, source)
         assert found.lines == list(map(str, expected)), name
 
 
@@ -299,10 +299,10 @@ def test_gaps_after_the_first_rows_are_missing_values_in_every_file(ending, tmp_
         case _:
             frame.to_csv(source, index=False, na_rep="NA" if "NA" in ending else "")
     model = tmp_path / "model.kesler"
-    assert kesler(capsys, "learn", source, *label, "--model", model).code == 0
+    assert kesler(capsys, "learn", model, source, *label).code == 0
     expected = OnlineClassifier().partial_fit(X, y).end_sequence()
     assert load(model).n_mistakes_ == expected.n_mistakes_
-    found = kesler(capsys, "predict", source, "--model", model)
+    found = kesler(capsys, "predict", model, source)
     assert found.lines == list(map(str, expected.predict(X).tolist()))
 
 
@@ -311,19 +311,19 @@ def test_a_gap_in_the_first_row_to_predict_is_a_missing_value(tmp_path, capsys):
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(y=y)
     frame.to_csv(tmp_path / "rows.csv", index=False)
     model = tmp_path / "model.kesler"
-    kesler(capsys, "learn", tmp_path / "rows.csv", "--label", "y", "--model", model)
+    kesler(capsys, "learn", model, tmp_path / "rows.csv", "--label", "y")
     (tmp_path / "new.csv").write_text("d,c,b,a\n1.5,,2.8,\n,,,\n")
     rows = pd.DataFrame([[np.nan, 2.8, np.nan, 1.5], [np.nan] * 4], columns=["a", "b", "c", "d"])
     expected = load(model).predict(rows)
-    found = kesler(capsys, "predict", tmp_path / "new.csv", "--model", model)
+    found = kesler(capsys, "predict", model, tmp_path / "new.csv")
     assert found.lines == list(map(str, expected.tolist()))
 
 
 def test_a_learner_that_takes_no_missing_values_refuses_the_line_with_one(tmp_path, capsys):
     (tmp_path / "rows.csv").write_text("y,a,b\n" + "p,1.5,2\nn,2,3\n" * 40 + "p,,1\n")
     found = kesler(
-        capsys, "learn", tmp_path / "rows.csv", "--label", "y", "--update", "pa1",
-        "--preprocessing", "none", "--model", tmp_path / "m",
+        capsys, "learn", tmp_path / "m", tmp_path / "rows.csv", "--label", "y", "--update", "pa1",
+        "--preprocessing", "none",
     )  # fmt: skip
     assert found.code == 2 and "rows.csv, line 82: 'a' is missing, and this" in found.err
 

@@ -389,7 +389,7 @@ def test_the_command_line_learns_and_shows_the_same(tmp_path, capsys):
     path = write_jsonl(tmp_path / "rows.jsonl", list(zip(labels, rows, strict=True)))
     for name, options in {"whole": (), "pieces": ("--checkpoint", 130)}.items():
         limit = ("--memory-limit", "500kB", "--text", "text", *options)
-        done = kesler(capsys, "learn", path, "--model", tmp_path / name, *limit)
+        done = kesler(capsys, "learn", tmp_path / name, path, *limit)
         assert done.code == 0, done.err
     whole, pieces = (load(tmp_path / name) for name in ("whole", "pieces"))
     assert whole.n_dropped_ == pieces.n_dropped_ > 0

@@ -46,15 +46,15 @@ ODD = {90: "pending", 95: "broken", 110: "pending"}
 
 def test_the_command_line_names_file_line_and_option(run: Any) -> None:
     write("sizes.csv", "size,note,kind", amounts(120, ODD))
-    learn = "learn", "sizes.csv", "--label", "kind", "--model"
-    code, out, err = run(*learn, "a.kesler")
+    rows = "sizes.csv", "--label", "kind"
+    code, out, err = run("learn", "a.kesler", *rows)
     assert code == 0
     assert "sizes.csv, line 92, column 'size' holds 'pending'" in err  # the header is line 1
     assert "such cells count as missing; --on-mismatch" in err
     assert err.count("kesler:") == 1  # the others are counted
     sentence = "column 'size': 3 of 120 cells were no numbers, missing: 'pending', 'broken'"
     assert sentence in out
-    code, _, err = run(*learn, "b.kesler", "--on-mismatch", "raise")
+    code, _, err = run("learn", "b.kesler", *rows, "--on-mismatch", "raise")
     assert code == 2
     assert "sizes.csv, line 92, column 'size' holds 'pending'" in err
     assert "--category size or --ignore size" in err
@@ -66,7 +66,7 @@ def test_lines_of_files_are_right_behind_bad_and_long_rows(run: Any) -> None:
     rows[10] = "1,2,3,4,5"  # too many
     write("sizes.csv", "size,note,kind", rows)
     code, _, err = run(
-        *("learn", "sizes.csv", "--label", "kind", "--model", "a.kesler"),
+        *("learn", "a.kesler", "sizes.csv", "--label", "kind"),
         *("--skip-bad", "--number", "size", "--text", "note"),
     )
     assert code == 0
@@ -86,7 +86,7 @@ def test_odd_cells_before_a_change_of_notation_are_named(
 ) -> None:
     write("first.csv", "x;kind", [f"{cell};{'ab'[i % 2]}" for i, cell in enumerate(cells)])
     named = "--number" if "decimal" in options else "--date"
-    code, out, err = run("learn", "first.csv", "--label", "kind", "--model", "a.kesler", named, "x")
+    code, out, err = run("learn", "a.kesler", "first.csv", "--label", "kind", named, "x")
     assert code == 0 and f"1 of {len(cells)} cells was no" in out
     assert f"first.csv, line {2 + cells.index(odd)}, column 'x' holds '{odd}'" in err
     assert dict(load("a.kesler").schema_["x"].options) == options
@@ -95,9 +95,9 @@ def test_odd_cells_before_a_change_of_notation_are_named(
 def test_kept_rows_of_several_files_are_named_by_file_and_line(run: Any) -> None:
     write("one.csv", "x;kind", ["5;a", "abc;b"])
     write("two.csv", "x;kind", ["7;a", "12,5;b"])
-    options = "--label", "kind", "--model", "a.kesler", "--number", "x"
-    assert run("learn", "one.csv", *options)[0] == 0
-    code, _, err = run("learn", "two.csv", *options, "--resume")
+    options = "--label", "kind", "--number", "x"
+    assert run("learn", "a.kesler", "one.csv", *options)[0] == 0
+    code, _, err = run("learn", "a.kesler", "two.csv", *options, "--resume")
     assert code == 0 and "column 'x' holds 'abc'" in err
     model = OnlineClassifier(columns={"x": "number"})
     for path in ("one.csv", "two.csv"):
@@ -110,10 +110,9 @@ def test_kept_rows_of_several_files_are_named_by_file_and_line(run: Any) -> None
 def test_other_commands_report_what_does_not_fit(run: Any, command: str) -> None:
     write("sizes.csv", "size,note,kind", amounts(120, {}))
     write("new.csv", "size,note,kind", amounts(70, {5: "soon", 66: "late"}))
-    assert run("learn", "sizes.csv", "--label", "kind", "--model", "a.kesler")[0] == 0
+    assert run("learn", "a.kesler", "sizes.csv", "--label", "kind")[0] == 0
     before = Path("a.kesler").read_bytes()
-    named = ["a.kesler", "new.csv"] if command == "test" else ["new.csv", "--model", "a.kesler"]
-    code, _, err = run(command, *named)
+    code, _, err = run(command, "a.kesler", "new.csv")
     assert code == 0
     assert "new.csv, line 7, column 'size' holds 'soon'" in err
     assert "column 'size': 2 of 70 cells were no numbers, missing: 'soon', 'late'" in err
@@ -129,14 +128,12 @@ def postcodes(n: int) -> list[str]:
 
 def test_a_column_most_of_which_does_not_fit_is_of_another_kind(run: Any) -> None:
     write("zip.csv", "zip,note,kind", postcodes(140))
-    code, out, _ = run("learn", "zip.csv", "--label", "kind", "--model", "a.kesler")
+    code, out, _ = run("learn", "a.kesler", "zip.csv", "--label", "kind")
     assert code == 0 and "140 trials" in out
     assert "70 of 140 cells were no numbers" in out and "name it: --category zip" in out
     model = load("a.kesler")
     assert model.schema_["zip"].n_cells == 140
-    code, out, _ = run(
-        *("learn", "zip.csv", "--label", "kind", "--model", "b.kesler", "--category", "zip")
-    )
+    code, out, _ = run(*("learn", "b.kesler", "zip.csv", "--label", "kind", "--category", "zip"))
     assert code == 0 and "no numbers" not in out
     rows = [{"zip": row.split(",")[0], "kind": row[-1]} for row in postcodes(140)]
     y = [row.pop("kind") for row in rows]
@@ -149,36 +146,30 @@ def test_words_for_missing_do_not_end_a_run(run: Any) -> None:
     write("gaps.csv", "size,note,kind", amounts(120, {0: "?", 60: "n/a", 100: "-"}))
     for options in ([], ["--skip-bad"], ["--number", "size", "--text", "note"]):
         Path("a.kesler").unlink(missing_ok=True)
-        code, out, err = run(
-            *("learn", "gaps.csv", "--label", "kind", "--model", "a.kesler", *options)
-        )
+        code, out, err = run(*("learn", "a.kesler", "gaps.csv", "--label", "kind", *options))
         assert (code, err) == (0, "") and "120 trials" in out
         assert load("a.kesler").schema_["size"].n_misfits == 0
 
 
 def test_ignored_columns_are_listed_and_one_must_be_left(run: Any) -> None:
     write("ids.csv", "id,code,kind", [f"{i},X{i:05},{'ab'[i % 2]}" for i in range(80)])
-    code, _, err = run("learn", "ids.csv", "--label", "kind", "--model", "a.kesler", "--table")
+    code, _, err = run("learn", "a.kesler", "ids.csv", "--label", "kind", "--table")
     assert code == 2 and not Path("a.kesler").exists()
     assert "all columns are ignored" in err and "whole numbers, all different" in err
     assert "--category id" in err
     with pytest.raises(KeslerError, match=r"all columns are ignored.*columns={'id': 'category'}"):
         OnlineClassifier(columns={}).fit([{"id": i} for i in range(60)], ["a", "b"] * 30)
-    code, out, _ = run(
-        *("learn", "ids.csv", "--label", "kind", "--model", "a.kesler", "--category", "code")
-    )
+    code, out, _ = run(*("learn", "a.kesler", "ids.csv", "--label", "kind", "--category", "code"))
     assert code == 0 and "id      identifier  whole numbers, all different; ignored" in out
 
 
 def test_columns_beside_texts_are_listed(run: Any) -> None:
     write("notes.csv", "size,note,kind", amounts(60, {}))
-    code, out, _ = run(
-        *("learn", "notes.csv", "--label", "kind", "--text", "note", "--model", "a.kesler")
-    )
+    code, out, _ = run(*("learn", "a.kesler", "notes.csv", "--label", "kind", "--text", "note"))
     assert code == 0 and "left out beside the texts: 'size'; --table learns them as well" in out
     lines = [f'{{"text": "message {i}", "size": {i}, "label": "{"ab"[i % 2]}"}}' for i in range(60)]
     Path("notes.jsonl").write_text("\n".join(lines))
-    code, out, _ = run("learn", "notes.jsonl", "--text", "text", "--model", "b.kesler")
+    code, out, _ = run("learn", "b.kesler", "notes.jsonl", "--text", "text")
     assert code == 0 and "left out beside the texts: 'size'" in out
 
 
@@ -250,9 +241,7 @@ def test_dates_are_named_with_their_formats(run: Any) -> None:
     rows = [forms.format(m, m.timestamp(), "ab"[i % 2]) for i, m in enumerate(moments)]
     write("dates.csv", "due;at;epoch;mai;kind", rows)
     named = "due:%d/%m/%Y,at:%b %d, %Y,epoch:epoch,mai:%d. %B %Y:de"
-    code, _, err = run(
-        *("learn", "dates.csv", "--label", "kind", "--model", "a.kesler", "--date", named)
-    )
+    code, _, err = run(*("learn", "a.kesler", "dates.csv", "--label", "kind", "--date", named))
     assert (code, err) == (0, "")
     kinds = {c.name: (c.kind, dict(c.options), c.n_misfits) for c in load("a.kesler").schema_}
     assert kinds == {
@@ -261,19 +250,17 @@ def test_dates_are_named_with_their_formats(run: Any) -> None:
         "epoch": ("date", {"format": "epoch"}, 0),
         "mai": ("date", {"format": "%d. %B %Y", "language": "de"}, 0),
     }
-    code, _, err = run(
-        *("learn", "dates.csv", "--label", "kind", "--model", "b.kesler", "--date", "due:%Q")
-    )
+    code, _, err = run(*("learn", "b.kesler", "dates.csv", "--label", "kind", "--date", "due:%Q"))
     assert code == 2 and "'format'" in err
 
 
 def test_the_decimal_sign_of_a_table_is_named(run: Any) -> None:
     rows = [f"{i % 9 + 1}.{100 + i};{i};{'ab'[i % 2]}" for i in range(80)]
     write("sums.csv", "sum;size;kind", rows)
-    learn = "learn", "sums.csv", "--label", "kind", "--model"
+    learn = "learn", "a.kesler", "sums.csv", "--label", "kind"
     for sign, options in (("a", []), (",", ["--decimal", ","]), (".", ["--decimal", "."])):
         Path("a.kesler").unlink(missing_ok=True)
-        assert run(*learn, "a.kesler", *options, "--table")[0] == 0
+        assert run(*learn, *options, "--table")[0] == 0
         column = load("a.kesler").schema_["sum"]
         assert column.options.get("decimal", ".") == ("," if sign == "," else ".")
         _, mean, _ = load("a.kesler")._input.columns.known.moments.get("sum", (0, 0, 0))
@@ -376,27 +363,27 @@ def numbers(n: int, odd: dict[int, str]) -> list[str]:
 def test_cells_that_are_no_numbers_are_missing_in_tables_of_numbers(run: Any) -> None:
     write("gaps.csv", "size,age,kind", numbers(300, dict.fromkeys((150, 200, 250), "")))
     write("odd.csv", "size,age,kind", numbers(300, {150: "pending", 200: "n.v.", 250: "pending"}))
-    learn = "--label", "kind", "--model"
-    assert run("learn", "gaps.csv", *learn, "gaps.kesler")[0] == 0
-    code, _, err = run("learn", "odd.csv", *learn, "odd.kesler")
+    label = "--label", "kind"
+    assert run("learn", "gaps.kesler", "gaps.csv", *label)[0] == 0
+    code, _, err = run("learn", "odd.kesler", "odd.csv", *label)
     assert code == 0 and err.count("\n") == 1
     assert "odd.csv, column 'size': 3 cells were no numbers, missing: 'pending' (line 152)" in err
     one, other = load("gaps.kesler"), load("odd.kesler")
     assert other.n_trials_ == 300 and other.n_mistakes_ == one.n_mistakes_
     raising = "--on-mismatch", "raise"
-    code, _, err = run("learn", "odd.csv", *raising, *learn, "c.kesler")
+    code, _, err = run("learn", "c.kesler", "odd.csv", *raising, *label)
     assert code == 2 and "odd.csv, line 152: 'size' holds 'pending', which is no number" in err
-    code, _, err = run("learn", "odd.csv", *raising, "--skip-bad", *learn, "c.kesler")
+    code, _, err = run("learn", "c.kesler", "odd.csv", *raising, "--skip-bad", *label)
     assert code == 0 and load("c.kesler").n_trials_ == 297
 
 
 @pytest.mark.parametrize("first", ["pending", '"8,0,5"', "?", ""])
 def test_rows_of_odd_cells_are_answered_by_a_model_of_numbers(run: Any, first: str) -> None:
     write("sizes.csv", "size,age,kind", numbers(300, {}))
-    assert run("learn", "sizes.csv", "--label", "kind", "--model", "m.kesler")[0] == 0
+    assert run("learn", "m.kesler", "sizes.csv", "--label", "kind")[0] == 0
     rows = [f"{first},1,a note", "$300,0.5,7", '"1,300",0,', "100,0,b"]
     write("asked.csv", "size,age,note", rows)
-    code, out, err = run("predict", "asked.csv", "--model", "m.kesler")
+    code, out, err = run("predict", "m.kesler", "asked.csv")
     assert code == 0 and len(out.splitlines()) == 4
     assert out.splitlines()[1:] == ["b", "b", "a"]
     assert ("1 cell was no number" in err) == (first in ("pending", '"8,0,5"'))
@@ -404,7 +391,7 @@ def test_rows_of_odd_cells_are_answered_by_a_model_of_numbers(run: Any, first: s
 
 def test_objects_of_json_are_answered_by_a_model_of_numbers(run: Any) -> None:
     write("sizes.csv", "size,age,kind", numbers(300, {}))
-    assert run("learn", "sizes.csv", "--label", "kind", "--model", "m.kesler")[0] == 0
+    assert run("learn", "m.kesler", "sizes.csv", "--label", "kind")[0] == 0
     rows = ['{"age": null, "size": 300}', '{"size": 100}', '{"age": 1, "note": "hi", "size": 301}']
     Path("asked.jsonl").write_text("\n".join(rows))
-    assert run("predict", "asked.jsonl", "--model", "m.kesler") == (0, "b\na\nb\n", "")
+    assert run("predict", "m.kesler", "asked.jsonl") == (0, "b\na\nb\n", "")

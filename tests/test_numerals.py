@@ -281,10 +281,10 @@ def test_a_file_is_read_as_a_table(
     }[form]
     lines = [f"{row};{'ab'[n > 4500]}" for row, n in zip(rows, numbers, strict=True)]
     (tmp_path / "amounts.csv").write_text("\n".join(["sum;other;kind", *lines]))
-    learn = ["learn", str(tmp_path / "amounts.csv"), "--label", "kind", "--model"]
+    rows = [str(tmp_path / "amounts.csv"), "--label", "kind"]
     found = []
     for model, more in (("a", []), ("b", ["--table"])):
-        assert main([*learn, str(tmp_path / model), *more]) == 0
+        assert main(["learn", str(tmp_path / model), *rows, *more]) == 0
         assert re.search(r"sum +number( \(decimal=,\))? +(\d|numbers)", capsys.readouterr().out)
         found.append(load(tmp_path / model))
     assert found[0].n_mistakes_ == found[1].n_mistakes_
@@ -308,8 +308,8 @@ def test_amounts_alone_are_learnt_as_the_array_of_their_numbers(
     kinds = ["small" if n < 3000 else "middle" if n < 6000 else "large" for n in numbers]
     lines = [f'"{ALONE[form](n)}",{kind}' for n, kind in zip(numbers, kinds, strict=True)]
     (tmp_path / "sums.csv").write_text("\n".join(["sum,kind", *lines]))
-    learn = ["learn", str(tmp_path / "sums.csv"), "--label", "kind", "--model"]
-    assert main([*learn, str(tmp_path / "a"), *options]) == 0
+    learn = ["learn", str(tmp_path / "a"), str(tmp_path / "sums.csv"), "--label", "kind"]
+    assert main([*learn, *options]) == 0
     expected = OnlineClassifier().partial_fit(np.array(numbers)[:, None], kinds)
     assert load(tmp_path / "a").n_mistakes_ == expected.n_mistakes_
 

@@ -165,11 +165,11 @@ def test_parquet_is_known_by_its_content(tmp_path):
 def test_commands_take_folders(tmp_path, capsys):
     path, model = tmp_path / "rows", tmp_path / "m.kesler"
     by_hand(path)
-    learnt = kesler(capsys, "learn", path, "--label", "team", "--model", model)
+    learnt = kesler(capsys, "learn", model, path, "--label", "team")
     assert learnt.code == 0 and f"{N_ROWS:,} rows" in learnt.out
     tested = kesler(capsys, "test", model, path)
     assert tested.code == 0 and not tested.err
-    predicted = kesler(capsys, "predict", path, "--model", model).out.split()
+    predicted = kesler(capsys, "predict", model, path).out.split()
     assert np.mean(np.array(predicted) == COLUMNS["team"]) > 0.95
-    again = kesler(capsys, "learn", path, "--label", "team", "--model", model, "--resume")
+    again = kesler(capsys, "learn", model, path, "--label", "team", "--resume")
     assert "nothing was learnt" in again.out

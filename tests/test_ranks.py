@@ -312,9 +312,9 @@ def test_a_separator_that_no_label_has_is_told(tmp_path, capsys):
     with pytest.warns(UserWarning, match=r"ranks='\|': no label has '\|' between two names"):
         OnlineClassifier(ranks="|").fit([{"a": 1}, {"b": 1}], ["k;g", "k;h"])
     data = write_jsonl(tmp_path / "rows.jsonl", [("k;g", ["a"]), ("k;h", ["b"])])
-    done = kesler(capsys, "learn", data, "--model", tmp_path / "model", "--ranks", "|")
+    done = kesler(capsys, "learn", tmp_path / "model", data, "--ranks", "|")
     assert done.code == 0 and "between two names" in done.err
-    warned = kesler(capsys, "learn", data, "--model", tmp_path / "other", "--ranks", ";").err
+    warned = kesler(capsys, "learn", tmp_path / "other", data, "--ranks", ";").err
     assert "between two names" not in warned
 
 
@@ -356,12 +356,12 @@ def test_the_command_line_learns_ranks_and_answers_with_paths(tmp_path, capsys):
         (label, ["x", *(f"w{ord(c)}" for c in "".join(x))]) for x, label in zip(X, y, strict=True)
     ]
     data, model = write_jsonl(tmp_path / "rows.jsonl", rows), tmp_path / "model"
-    assert kesler(capsys, "learn", data, "--model", model, "--ranks", ";").code == 0
-    asked = ("predict", data, "--model", model, "--path", ";", "--min-confidence", 0.2)
+    assert kesler(capsys, "learn", model, data, "--ranks", ";").code == 0
+    asked = ("predict", model, data, "--path", ";", "--min-confidence", 0.2)
     loaded = load(model)
     wanted = [
         each.path for each in loaded.predict_path([" ".join(words) for _, words in rows], 0.2)
     ]
     assert kesler(capsys, *asked).lines == wanted
-    shown = kesler(capsys, "show", model, "--json").out
+    shown = kesler(capsys, "show", model, "--json", "-").out
     assert json.loads(shown)["mistakes_of_ranks"] == loaded.mistakes_of_ranks_[:-1]

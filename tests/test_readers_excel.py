@@ -301,16 +301,16 @@ def test_commands_take_workbooks_and_remember_the_sheet(tmp_path, capsys):
     rows = [["team", "body"], *(["hr" if i % 2 else "it", f"{i % 2} words"] for i in range(60))]
     path, model = write(tmp_path / "rows.xlsx", Other=[["n"], [1]], Tickets=rows), tmp_path / "m"
     given = ("--label", "team", "--sheet", "Tickets")
-    learnt = kesler(capsys, "learn", path, "--model", model, *given)
+    learnt = kesler(capsys, "learn", model, path, *given)
     assert (learnt.code, learnt.err) == (0, "") and "60 rows" in learnt.out
-    predicted = kesler(capsys, "predict", path, "--model", model)
+    predicted = kesler(capsys, "predict", model, path)
     assert (predicted.code, predicted.err) == (0, "") and predicted.out.split()[-4:] == [
         "it",
         "hr",
     ] * 2
-    tested = kesler(capsys, "test", model, path, "--json")
+    tested = kesler(capsys, "test", model, path, "--json", "-")
     assert json.loads(tested.out)["n_rows"] == 60
-    again = kesler(capsys, "learn", path, "--model", model, "--resume")
+    again = kesler(capsys, "learn", model, path, "--resume")
     assert "nothing was learnt" in again.out
     compared = kesler(capsys, "compare", path, *given, "--methods", "default")
     assert compared.code == 0

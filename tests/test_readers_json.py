@@ -236,9 +236,9 @@ def test_commands_learn_and_predict_any_layout_as_json_lines(tmp_path, capsys, l
     for name in ("lines", layout):
         path = write(tmp_path, "rows.jsonl" if name == "lines" else "rows.json", made[name])
         model = tmp_path / f"{name}.kesler"
-        learnt = kesler(capsys, "learn", path, "--model", model)
-        predicted = kesler(capsys, "predict", path, "--model", model, "--scores")
-        tested = kesler(capsys, "test", model, path, "--json")
+        learnt = kesler(capsys, "learn", model, path)
+        predicted = kesler(capsys, "predict", model, path, "--scores")
+        tested = kesler(capsys, "test", model, path, "--json", "-")
         compared = kesler(capsys, "compare", path, "--methods", "default")
         assert [each.code for each in (learnt, predicted, tested, compared)] == [0] * 4
         answers.append((predicted.out, json.loads(tested.out)["error"]))

@@ -196,14 +196,14 @@ def write_council(path, n=120, seed=0):
 def test_learn_and_predict_by_command(tmp_path, capsys):
     path, mappings, labels = write_council(tmp_path / "rows.ldf")
     model = tmp_path / "model"
-    done = kesler(capsys, "learn", path, "--hypotheses", "sub-experts", "--model", model)
+    done = kesler(capsys, "learn", model, path, "--hypotheses", "sub-experts")
     assert done.code == 0, done
     expected = OnlineClassifier("sub-experts").fit(mappings, labels)
     found = load(model)
     assert found.sub_experts_.names == expected.sub_experts_.names
     assert found.n_mistakes_ == expected.n_mistakes_
     assert found.predict(mappings).tolist() == expected.predict(mappings).tolist()
-    done = kesler(capsys, "predict", path, "--model", model)
+    done = kesler(capsys, "predict", model, path)
     assert done.lines == expected.predict(mappings).tolist()
     assert np.mean(np.array(done.lines) == labels) > 0.9
 
@@ -211,13 +211,13 @@ def test_learn_and_predict_by_command(tmp_path, capsys):
 def test_learning_in_two_runs_is_the_same(tmp_path, capsys):
     path, *_ = write_council(tmp_path / "rows.ldf")
     options = ("--hypotheses", "multi+sub-experts", "--update", "simproj")
-    assert kesler(capsys, "learn", path, *options, "--model", tmp_path / "whole").code == 0
+    assert kesler(capsys, "learn", tmp_path / "whole", path, *options).code == 0
     lines = path.read_text().split("\n\n")
     (tmp_path / "first.ldf").write_text("\n\n".join(lines[:50]))
     (tmp_path / "rest.ldf").write_text("\n\n".join(lines[50:]))
     model = tmp_path / "model"
-    first = kesler(capsys, "learn", tmp_path / "first.ldf", *options, "--model", model)
-    rest = kesler(capsys, "learn", tmp_path / "rest.ldf", "--model", model, "--resume")
+    first = kesler(capsys, "learn", model, tmp_path / "first.ldf", *options)
+    rest = kesler(capsys, "learn", model, tmp_path / "rest.ldf", "--resume")
     assert (first.code, rest.code) == (0, 0), rest
     assert learnt(load(model)) == learnt(load(tmp_path / "whole"))
 

@@ -172,14 +172,14 @@ def test_commands_learn_and_predict_sequences(
     write(Path("reads.fastq.gz"), rows[200:])
     assert gzip.open("reads.fastq.gz").read(1) == b"@"
     write_labels(Path("taxa.tsv"), rows)
-    learn = ["learn", "refs.fasta", "--model", "m.kesler"]
+    learn = ["learn", "m.kesler", "refs.fasta"]
     assert main(learn) == 2
     assert "give --labels, a file of an identifier, a tab and its label" in capsys.readouterr().err
     assert main([*learn, "--labels", "taxa.tsv", "--sequence", "sequence:7:both"]) == 0
     assert "sequence (k=7, reverse_complement=True)" in capsys.readouterr().out
     assert load("m.kesler").n_mistakes_ <= 9
     Path("taxa.tsv").rename("known.tsv")
-    ask = ["predict", "reads.fastq.gz", "--model", "m.kesler", "--id", "id"]
+    ask = ["predict", "m.kesler", "reads.fastq.gz", "--id", "id"]
     assert main(ask) == 0
     answers = capsys.readouterr().out.splitlines()
     assert sum(each == taxon for each, (*_, taxon) in zip(answers, rows[200:], strict=True)) >= 39

@@ -304,15 +304,11 @@ def test_commands_take_queries(tmp_path, capsys, write):
     query = "select team, body from tickets where id > 3 order by id"
     models, answers = [tmp_path / name for name in ("a", "b")], []
     for model, given in zip(models, ((f"{path}?{query}",), (path, "--sql", query)), strict=True):
-        learnt = kesler(capsys, "learn", *given, "--label", "team", "--model", model)
+        learnt = kesler(capsys, "learn", model, *given, "--label", "team")
         assert (learnt.code, learnt.err) == (0, "") and "60 rows" in learnt.out
-        answers.append(kesler(capsys, "predict", *given, "--model", model, "--scores").out)
-    assert (
-        answers[0]
-        == answers[1]
-        == kesler(capsys, "predict", path, "--model", models[0], "--scores").out
-    )
-    tested = kesler(capsys, "test", models[0], path, "--json")
+        answers.append(kesler(capsys, "predict", model, *given, "--scores").out)
+    assert answers[0] == answers[1] == kesler(capsys, "predict", models[0], path, "--scores").out
+    tested = kesler(capsys, "test", models[0], path, "--json", "-")
     assert json.loads(tested.out)["n_rows"] == 60
     compared = kesler(
         capsys,
@@ -329,13 +325,13 @@ def test_commands_take_queries(tmp_path, capsys, write):
     assert 'of which one is read: name it in a query, such as --sql "select' in refused.err
     twice = kesler(capsys, "compare", f"{path}?{query}", "--sql", query, "--label", "team")
     assert twice.code == 2 and "query behind it and in --sql" in twice.err
-    more = kesler(capsys, "predict", f"{path}?{query}", "--sql", query, "--model", models[0])
+    more = kesler(capsys, "predict", models[0], f"{path}?{query}", "--sql", query)
     assert more.code == 2 and "there are two queries" in more.err
 
 
 def test_a_database_that_grew_is_continued(tmp_path, capsys):
     path, model = by_sqlite(tmp_path / "desk.db", TICKETS), tmp_path / "m"
-    assert kesler(capsys, "learn", path, "--label", "team", "--model", model).code == 0
+    assert kesler(capsys, "learn", model, path, "--label", "team").code == 0
     by_sqlite(path, "insert into tickets values (4, 'hr', 'more pay', 2)")
-    again = kesler(capsys, "learn", path, "--model", model, "--resume")
+    again = kesler(capsys, "learn", model, path, "--resume")
     assert "desk.db: 1 row," in again.out and "(4 trials" in again.out

@@ -585,14 +585,14 @@ def test_a_model_of_the_command_line_scores_raw_rows_and_the_reverse(
     for form in ("csv", "jsonl", "parquet"):
         path, model = str(tmp_path / f"rows.{form}"), str(tmp_path / f"{form}.kesler")
         kinds = ["--category", "colour", "--ignore", "labels"]
-        assert main(["learn", path, "--model", model, "--label", "kind", *kinds]) == 0
+        assert main(["learn", model, path, "--label", "kind", *kinds]) == 0
         learnt = load(model)
         assert learnt.predict(plain).tolist() == whole.predict(plain).tolist()
         assert str(learnt.schema_) == str(whole.schema_)
     whole.save(tmp_path / "python.kesler")
     capsys.readouterr()
     path = str(tmp_path / "rows.csv")
-    assert main(["predict", path, "--model", str(tmp_path / "python.kesler")]) == 0
+    assert main(["predict", str(tmp_path / "python.kesler"), path]) == 0
     assert capsys.readouterr().out.split() == whole.predict(plain).tolist()
 
 
@@ -601,18 +601,18 @@ def test_the_command_line_names_the_row_and_the_kind_that_do_not_fit(
 ) -> None:
     lines = ["size,kind", *(f"{i},{'ab'[i % 2]}" for i in range(70)), "big,a"]
     (tmp_path / "rows.csv").write_text("\n".join(lines))
-    learn = ["learn", str(tmp_path / "rows.csv"), "--label", "kind", "--model"]
+    rows = [str(tmp_path / "rows.csv"), "--label", "kind"]
     refused = ["--number", "size", "--on-mismatch", "raise"]
-    assert main([*learn, str(tmp_path / "a.kesler"), *refused]) == 2
+    assert main(["learn", str(tmp_path / "a.kesler"), *rows, *refused]) == 2
     said = capsys.readouterr().err
     assert "rows.csv, line 72, column 'size' holds 'big'" in said
     assert "--on-mismatch" in said
-    assert main([*learn, str(tmp_path / "c.kesler"), "--number", "size"]) == 0
+    assert main(["learn", str(tmp_path / "c.kesler"), *rows, "--number", "size"]) == 0
     said = capsys.readouterr()
     assert "such cells count as missing; --on-mismatch" in said.err
     assert "given; 1 of 71 cells was no number, missing: 'big'" in said.out
     twice = ["--number", "size", "--date", "size"]
-    assert main([*learn, str(tmp_path / "b.kesler"), *twice]) == 2
+    assert main(["learn", str(tmp_path / "b.kesler"), *rows, *twice]) == 2
     assert "column 'size' is given as --number and as --date" in capsys.readouterr().err
 
 

@@ -479,7 +479,7 @@ def test_the_server_learns_the_labels_that_the_command_line_learns(capsys, tmp_p
     path, model = tmp_path / "rows.jsonl", tmp_path / "mail.kesler"
     rows = [{"text": f"word{i} {label}", "label": label} for i, label in enumerate(labels * 2)]
     path.write_text("".join(json.dumps(each) + "\n" for each in rows))
-    assert kesler(capsys, "learn", path, "--model", model).code == 0
+    assert kesler(capsys, "learn", model, path).code == 0
     known = load(model)
     with Server(tmp_path / "desk.db") as server:
         mail = Client(server.url, "mail")

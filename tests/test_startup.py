@@ -74,7 +74,7 @@ def test_a_command_imports_neither_scikit_learn_nor_scipy(tmp_path):
     file = tmp_path / "rows.vw"
     file.write_text("x | a:1 b:2\ny | c:1\n" * 20)
     code = "import sys; from kesler.cli import main; assert main({!r}.split()) == 0; "
-    for command in ("compare {0}", "learn {0} --model {1}/{2}"):
+    for command in ("compare {0}", "learn {1}/{2} {0}"):
         exec(code.format(command.format(file, tmp_path, "first")), {})  # leaves nothing to compile
         said = printed(code.format(command.format(file, tmp_path, "second")) + LOADED)
         assert said.splitlines()[-1] == "[]"

@@ -222,9 +222,9 @@ def test_frames_of_any_type_are_learnt(name, form):
 def test_parquet_of_any_type_is_learnt_by_the_command(tmp_path, capsys, name):
     path = tmp_path / "rows.parquet"
     parquet.write_table(table(name), path)
-    found = kesler(capsys, "learn", path, "--label", "y", "--model", tmp_path / "m.kesler")
+    found = kesler(capsys, "learn", tmp_path / "m.kesler", path, "--label", "y")
     assert found.code == 0 and not found.err
-    predicted = kesler(capsys, "predict", path, "--model", tmp_path / "m.kesler").out.split()
+    predicted = kesler(capsys, "predict", tmp_path / "m.kesler", path).out.split()
     assert np.mean(np.array(predicted) == [KINDS[i % 3] for i in range(N_ROWS)]) > 0.95
 
 
@@ -241,7 +241,7 @@ UNREADABLE = {
 def test_what_no_column_can_hold_is_left_out_with_a_warning_that_names_it(tmp_path, capsys, array):
     path, frame = tmp_path / "rows.parquet", table("amount").append_column("raw", array)
     parquet.write_table(frame, path)
-    learnt = kesler(capsys, "learn", path, "--label", "y", "--model", tmp_path / "m.kesler")
+    learnt = kesler(capsys, "learn", tmp_path / "m.kesler", path, "--label", "y")
     assert learnt.code == 0 and learnt.err.count("\n") == 1
     kind = str(array.type).replace("item", "element")  # as Parquet calls it
     assert "rows.parquet: columns whose cells are neither" in learnt.err
@@ -261,7 +261,7 @@ def test_bytes_of_a_database_are_told_once(tmp_path, capsys):
             "insert into t values (?, 'a b', x'00')", [("ab"[i % 2],) for i in range(5000)]
         )
         desk.commit()
-    learnt = kesler(capsys, "learn", path, "--label", "y", "--model", tmp_path / "m.kesler")
+    learnt = kesler(capsys, "learn", tmp_path / "m.kesler", path, "--label", "y")
     assert learnt.code == 0 and learnt.err.count("\n") == 2
     assert "desk.db, row 1, column 'raw' holds b'\\x00' (bytes)" in learnt.err
     assert "column 'raw' holds cells in later rows" in learnt.err
@@ -302,8 +302,7 @@ def test_files_without_a_cell_to_learn_are_refused(tmp_path, capsys, cells):
     parquet.write_table(table, tmp_path / "rows.parquet")
     done = kesler(
         capsys,
-        *("learn", tmp_path / "rows.parquet", "--label", "kind"),
-        *("--model", tmp_path / "m.kesler"),
+        *("learn", tmp_path / "m.kesler", tmp_path / "rows.parquet", "--label", "kind"),
     )
     assert done.code == 2 and not (tmp_path / "m.kesler").exists()
     assert "holds nothing to learn from: no row has a feature beside its label" in done.err

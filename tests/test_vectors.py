@@ -307,7 +307,7 @@ def test_the_command_line_reads_a_file_of_word_vectors(name, options, capsys, tm
     model = OnlineClassifier(columns={column: "text"}, vectors=str(tmp_path / "glove.txt"))
     model.partial_fit([{column: text} for text in texts], labels)
     done = kesler(
-        *(capsys, "learn", tmp_path / name, "--model", tmp_path / "m", "--label", "label"),
+        *(capsys, "learn", tmp_path / "m", tmp_path / name, "--label", "label"),
         *("--vectors", tmp_path / "glove.txt", *options),
     )
     assert done.code == 0, done.err
@@ -316,7 +316,7 @@ def test_the_command_line_reads_a_file_of_word_vectors(name, options, capsys, tm
     assert learnt.n_mistakes_ == model.n_mistakes_
     rows = [{column: text} for text in texts]
     assert_array_equal(learnt.predict_proba(rows), model.predict_proba(rows))
-    done = kesler(capsys, "predict", tmp_path / name, "--model", tmp_path / "m")
+    done = kesler(capsys, "predict", tmp_path / "m", tmp_path / name)
     assert done.out.split() == model.predict(rows).tolist()
 
 

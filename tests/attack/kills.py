@@ -66,7 +66,7 @@ def written(path: Path) -> Path:
 
 
 def learn(rows: Path, model: Path) -> Command:
-    command = [sys.executable, "-m", "kesler", "learn", str(rows), "--model", str(model)]
+    command = [sys.executable, "-m", "kesler", "learn", str(model), str(rows)]
     return [*command, "--checkpoint", "1000", *(["--resume"] if model.exists() else [])]
 
 

@@ -209,13 +209,13 @@ def test_a_folder_of_mail(tmp_path, capsys):
 
 def test_a_model_of_the_command_line_answers_raw_rows(tmp_path, capsys):
     path, model = write_csv(tmp_path / "tickets.csv"), tmp_path / "tickets.kesler"
-    assert main(["learn", str(path), "--label", "team", "--model", str(model)]) == 0
+    assert main(["learn", str(model), str(path), "--label", "team"]) == 0
     shown = capsys.readouterr().out
     assert all(f"\n{name} " in shown for name in KINDS), shown
     loaded = kesler.load(model)
     assert loaded.predict_one(MIXED[7]) in TEAMS
     assert (loaded.predict(MIXED) == np.array(TEAMS)).mean() > 0.8
-    assert main(["predict", "--model", str(model), str(path), "--label", "team"]) == 0
+    assert main(["predict", str(model), str(path), "--label", "team"]) == 0
     printed = capsys.readouterr().out.split("\n")[:-1]
     assert (np.array(printed) == np.array(TEAMS)).mean() > 0.8
 

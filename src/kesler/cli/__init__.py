@@ -99,8 +99,11 @@ def _in_words(arguments: Sequence[str] | None) -> int:
 def _run(options: Namespace) -> int:
     # A command is imported when it runs, since importing all of Kesler takes a second.
     module = options.command.replace("-", "_")
+    from kesler.cli.json_output import json_alone
+
     options.opened = {}
-    import_module(f"kesler.cli.{module}").run(options)
+    with json_alone(options):
+        import_module(f"kesler.cli.{module}").run(options)
     sys.stdout.flush()
     return _exit_code(options)
 

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import sys
-from argparse import (
-    Action,
-    ArgumentParser,
-    Namespace,
-    RawDescriptionHelpFormatter,
-)
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import kesler
 from kesler.cli.descriptions import (
@@ -25,6 +20,7 @@ from kesler.cli.descriptions import (
     LEARN_EXAMPLES,
     MAIL,
     MAIL_EXAMPLES,
+    ORDER,
     PREDICT,
     PREDICT_EXAMPLES,
     SERVE,
@@ -40,22 +36,28 @@ from kesler.cli.descriptions import (
     WARM_UP,
     WARM_UP_EXAMPLES,
 )
+from kesler.cli.former import Former
+from kesler.cli.reading_arguments import add_input, add_reading
 from kesler.cli.values import (
-    character,
     coverage,
     positive,
     seed,
     separator,
     share_of_rows,
-    share_up_to_1,
 )
+from kesler.errors import KeslerError
+
+WRITTEN = "model file written by kesler learn"
 
 
 def parser() -> ArgumentParser:
     """Return the parser of the whole command line."""
     purpose = str(kesler.__doc__).partition("\n")[0]
     root = Parser(
-        prog="kesler", description=purpose, epilog=EXIT, formatter_class=RawDescriptionHelpFormatter
+        prog="kesler",
+        description=f"{purpose}\n\n{ORDER}",
+        epilog=EXIT,
+        formatter_class=RawDescriptionHelpFormatter,
     )
     root.add_argument("--version", action="version", version=f"kesler {kesler.__version__}")
     commands = root.add_subparsers(
@@ -121,171 +123,33 @@ class Command(Parser):
             self._is_complete = True
         return super().parse_known_args(args, namespace)
 
+    def error(self, message: str) -> NoReturn:
+        """Stop with a message; --json without a file, which once printed, is told of one."""
+        if message == "argument --json: expected one argument":
+            raise KeslerError(
+                "--json takes a file, or - for standard output: give --json FILE or --json -"
+            )
+        super().error(message)
+
     def explain(self, *tables: str) -> None:
         """Insert tables of names between the options and the examples."""
         self.epilog = "\n\n".join([*tables, self.epilog or ""])
 
 
-class Source(Action):
-    """INPUT, of which a query behind the path of a database becomes the option --sql."""
-
-    def __call__(
-        self, parser: ArgumentParser, namespace: Namespace, value: Any, option: str | None = None
-    ) -> None:
-        """Set the path, and the query if there is one."""
-        from kesler.readers.opening import split_query
-
-        path, query = split_query(value)
-        setattr(namespace, self.dest, path)
-        if query is not None:
-            Query.set(parser, namespace, query)
+def _model(command: ArgumentParser, what: str) -> None:
+    command.add_argument("model", metavar="MODEL", help=what)
+    order = f"the model is named first: {command.prog} {{}} INPUT"
+    command.add_argument("--model", action=Former, now=order)
 
 
-class Query(Action):
-    """The option --sql, which is given once."""
-
-    def __call__(
-        self, parser: ArgumentParser, namespace: Namespace, value: Any, option: str | None = None
-    ) -> None:
-        """Set the query."""
-        self.set(parser, namespace, value)
-
-    @staticmethod
-    def set(parser: ArgumentParser, namespace: Namespace, query: str) -> None:
-        """Set the query; end with a message if there is one already."""
-        if namespace.sql is not None:
-            parser.error("there are two queries: give one, behind the path or as --sql")
-        namespace.sql = query
+def _top(add: Callable[..., Any], what: str, **options: Any) -> None:
+    add("-n", type=positive, metavar="N", help=what, **options)
+    add("--top", action=Former, now="give -n {}")
 
 
-def _input(command: ArgumentParser) -> None:
-    command.add_argument(
-        "input", metavar="INPUT", action=Source, help="source of the rows; see above"
-    )
-
-
-def _reading(command: ArgumentParser) -> None:
-    from kesler.cli.names import listed
-    from kesler.readers.opening import READERS
-
-    add = command.add_argument_group("reading").add_argument
-    add(
-        "--format",
-        metavar="NAME",
-        help=f"{listed(READERS)}; default: by the suffix or first line of INPUT",
-    )
-    add("--label", metavar="NAME", help="column or field of the labels (JSON: label)")
-    add(
-        "--text",
-        metavar="NAMES",
-        help="columns or fields of text, separated by commas, each with its features if others "
-        "than usual are wanted, such as body:subwords (words, characters or subwords); all other "
-        "columns are ignored (JSON: text), unless --table or another kind is given",
-    )
-    add(
-        "--table",
-        action="store_true",
-        help="learn from all columns of a table, or fields of JSON, each by its kind: text, "
-        "category, number, date, list of tags or of numbers; other kinds are inferred from the "
-        "first 50 rows, and nearly unique identifiers are ignored (default for rows of which the "
-        "first hold a text, a date, a list or an identifier)",
-    )
-    for kind, what in (
-        ("number", "numbers, such as 3.5, 1,200 or 7.85M"),
-        ("category", "categories"),
-        (
-            "date",
-            "dates, each with its format if its cells do not tell, such as when:%%d/%%m/%%Y or "
-            "when:epoch",
-        ),
-        (
-            "sequence",
-            "sequences of DNA or proteins, each with the length of its runs of letters if others "
-            "than 8 and 3 are wanted, such as dna:7, or dna:7:both where either strand may be read",
-        ),
-        ("ignore", "nothing to learn from"),
-    ):
-        add(
-            f"--{kind}",
-            metavar="NAMES",
-            help=f"columns of {what}, separated by commas; implies --table",
-        )
-    add(
-        "--decimal",
-        choices=(".", ","),
-        help="decimal sign of the numbers of a table (default: found in each column); implies "
-        "--table",
-    )
-    add(
-        "--skip-bad",
-        action="store_true",
-        help="skip and count rows that cannot be read (default: stop at the first such row)",
-    )
-    add(
-        "--max-bad",
-        action=_SkipBad,
-        type=share_up_to_1,
-        metavar="SHARE",
-        help="end with exit code 3 if more than this share of the rows is skipped (default: 0.1); "
-        "implies --skip-bad",
-    )
-    add(
-        "--encoding",
-        metavar="NAME",
-        help="encoding of text, such as windows-1252 (default: by the byte order mark, else utf-8, "
-        "else found in the text and named on standard error)",
-    )
-    add("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
-    add(
-        "--labels",
-        metavar="FILE",
-        help="labels of fasta and fastq by their identifiers: an identifier, a tab and a label in "
-        "each line",
-    )
-    add(
-        "--sql",
-        metavar="QUERY",
-        action=Query,
-        help="query whose rows are read from a database, which may also stand behind INPUT and a "
-        "question mark (default: all rows of its only table)",
-    )
-    add(
-        "--delimiter",
-        type=character,
-        metavar="CHARACTER",
-        help="between the cells of csv, such as ';' or tab (default: found in the first rows)",
-    )
-    add(
-        "--quote",
-        type=character,
-        metavar="CHARACTER",
-        help="around cells of csv; none if quotes are letters as others (default: found)",
-    )
-    add(
-        "--escape",
-        type=character,
-        metavar="CHARACTER",
-        help="before letters of csv without their special meaning, such as '\\' (default: found)",
-    )
-    add(
-        "--skip-lines",
-        type=seed,
-        metavar="N",
-        help="lines before the header of csv (default: comments, titles and lines above the first "
-        "that names the columns of --label, --text and --id)",
-    )
-    add(
-        "--no-header",
-        action="store_true",
-        help="the first row of csv names no columns, which are called 1, 2, 3, ... (default only "
-        "if --label is such a number and the first row holds numbers)",
-    )
-    add(
-        "--max-line",
-        type=positive,
-        metavar="BYTES",
-        help="refuse a longer line of text, before more memory is taken (default: 67108864)",
-    )
+def _json(command: ArgumentParser, what: str) -> None:
+    shown = f"also write {what} to a JSON file; - prints it in place of the text"
+    command.add_argument("--json", metavar="FILE", help=shown)
 
 
 def _compare(command: Command) -> None:
@@ -302,8 +166,8 @@ def _compare(command: Command) -> None:
         f"{listed(BASELINES)} (default: see above)",
     )
     _learning(command, "hypotheses", "epochs")
+    command.add_argument("-n", action=Former, now="give --top {}")
     command.add_argument(
-        "-n",
         "--top",
         type=positive,
         metavar="K",
@@ -321,12 +185,12 @@ def _compare(command: Command) -> None:
         metavar="FILE",
         help="plot cumulative mistakes by trials (.png, .svg or .pdf; needs kesler[plots])",
     )
-    _reading(command)
+    add_reading(command)
 
 
 def _learn(command: Command) -> None:
-    _input(command)
-    command.add_argument("--model", required=True, metavar="FILE", help="model file to write")
+    _model(command, "model file to write")
+    add_input(command)
     _learning(command, "label_budget")
     command.add_argument(
         "--checkpoint", type=positive, metavar="N", help="also write the model every N rows"
@@ -334,10 +198,10 @@ def _learn(command: Command) -> None:
     command.add_argument(
         "--resume",
         action="store_true",
-        help="continue learning with the model in FILE: after the rows of INPUT that it has "
+        help="continue learning with the model in MODEL: after the rows of INPUT that it has "
         "learnt, or from the start of an INPUT that is new; without further rows, nothing is done",
     )
-    _reading(command)
+    add_reading(command)
 
 
 def _learning(command: Command, *left_out: str) -> None:
@@ -365,30 +229,24 @@ def _learning(command: Command, *left_out: str) -> None:
         metavar="SEED",
         help="shuffle the rows with this seed; reads all rows into memory first",
     )
-    add("--json", metavar="FILE", help="also write the table and the summary to a JSON file")
+    _json(command, "the table and the summary")
 
 
 def _predict(command: Command) -> None:
     from kesler.cli import names
 
     command.explain(names.formats())
-    _input(command)
-    command.add_argument(
-        "--model", required=True, metavar="FILE", help="model file written by kesler learn"
-    )
+    _model(command, WRITTEN)
+    add_input(command)
     what = command.add_mutually_exclusive_group()
     what.add_argument(
         "--scores",
         action="store_true",
         help="print the class, then class:score for every class, best first, separated by tabs",
     )
-    what.add_argument(
-        "-n",
-        "--top",
-        dest="n",
-        type=positive,
-        metavar="K",
-        help="print the K best classes, best first, separated by tabs; --json-lines and --output "
+    _top(
+        what.add_argument,
+        "print the N best classes, best first, separated by tabs; --json-lines and --output "
         "add their scores and probabilities",
     )
     what.add_argument(
@@ -431,7 +289,7 @@ def _predict(command: Command) -> None:
         help="column that identifies the rows, or header of mail such as Message-ID, for --output "
         "and --json-lines",
     )
-    _reading(command)
+    add_reading(command)
 
 
 def _journal(command: Command) -> None:
@@ -506,58 +364,51 @@ def _test(command: Command) -> None:
     from kesler.cli import names
 
     command.explain(names.formats())
-    command.add_argument("model", metavar="MODEL", help="model file written by kesler learn")
-    _input(command)
+    _model(command, WRITTEN)
+    add_input(command)
     add = command.add_argument
     add(
         "--report",
         metavar="FILE",
         help="also write the report as one page of HTML (needs kesler[report])",
     )
-    add("--json", action="store_true", help="print one JSON object instead")
-    add(
-        "-n",
-        "--top",
-        dest="n",
-        type=positive,
-        default=10,
-        metavar="N",
-        help="number of confused pairs and of rows most surely wrong that are listed (default: "
+    _json(command, "the report")
+    _top(
+        add,
+        "number of confused pairs and of rows most surely wrong that are listed (default: "
         "%(default)s)",
+        default=10,
     )
-    _reading(command)
+    add_reading(command)
 
 
 def _explain(command: Command) -> None:
     from kesler.cli import names
 
     command.explain(names.formats())
-    command.add_argument("model", metavar="MODEL", help="model file written by kesler learn")
-    _input(command)
+    _model(command, WRITTEN)
+    add_input(command)
     command.add_argument(
         "--class",
         dest="explained",
         metavar="LABEL",
-        help="class to explain (default: the predicted class of each row)",
+        help="class to explain, which is label in Python; --label names a column (default: the "
+        "predicted class of each row)",
     )
     command.add_argument(
         "--rival",
         metavar="LABEL",
         help="class that it is compared with (default: the best of the others)",
     )
-    command.add_argument(
-        "-n",
-        "--top",
-        dest="n",
-        type=positive,
+    _top(
+        command.add_argument,
+        "number of features to print; the others are summed (default: %(default)s)",
         default=10,
-        metavar="N",
-        help="number of features to print; the others are summed (default: %(default)s)",
     )
     command.add_argument(
         "--json-lines", action="store_true", help="print one JSON object for each row"
     )
-    _reading(command)
+    add_reading(command)
 
 
 def _mail(command: Command) -> None:
@@ -571,10 +422,8 @@ def _nothing(command: Command) -> None:
 
 
 def _show(command: Command) -> None:
-    command.add_argument(
-        "model", metavar="MODEL", help="model file written by kesler learn or save"
-    )
-    command.add_argument("--json", action="store_true", help="print one JSON object instead")
+    command.add_argument("model", metavar="MODEL", help=f"{WRITTEN} or by save")
+    _json(command, "the contents")
 
 
 def _share(command: Command) -> None:
@@ -585,7 +434,7 @@ def _share(command: Command) -> None:
 
     of_dictionaries = {name: names.summary(each) for name, each in DICTIONARIES.items()}
     command.explain(names.formats(), f"--dictionary:\n{names.table(of_dictionaries)}")
-    _input(command)
+    add_input(command)
     add = command.add_argument
     add(
         "--features",
@@ -644,13 +493,5 @@ def _share(command: Command) -> None:
         help="write a predictor that runs without Kesler: .py (NumPy only), .c (C99) or .onnx "
         "(needs kesler[onnx])",
     )
-    add("--json", metavar="FILE", help="also write the table to a JSON file")
-    _reading(command)
-
-
-class _SkipBad(Action):
-    """An option that implies --skip-bad."""
-
-    def __call__(self, _: Any, options: Namespace, values: Any, *__: Any) -> None:
-        setattr(options, self.dest, values)
-        options.skip_bad = True
+    _json(command, "the table")
+    add_reading(command)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kesler.cli import files, table
+from kesler.cli.json_output import write_json
 from kesler.cli.kinds import columns
 from kesler.cli.methods import chosen
 from kesler.data.rows import Rows
@@ -63,7 +64,7 @@ def run(options: Namespace) -> None:
         runs.append(_compare(each))
     if options.json is not None:
         accounts = [each.account for each in runs]
-        files.write_json(options.json, accounts[0] if len(accounts) == 1 else accounts)
+        write_json(options, accounts[0] if len(accounts) == 1 else accounts)
     if options.plot is not None:
         plots.save_mistake_curves({_title(each): _drawn(each) for each in runs}, options.plot)
         print(f"\nfigure: {options.plot}")

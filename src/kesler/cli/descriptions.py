@@ -9,6 +9,10 @@ Zstandard, zip), a directory of mail or of Parquet files, a built-in data set
 standard input. Label-dependent features are read as ratings of the classes by
 sub-experts, for the hypotheses sub-experts and multi+sub-experts."""
 
+ORDER = """\
+A model, a journal or the settings of a mailbox are named first, and then what is
+read, such as kesler learn MODEL INPUT."""
+
 EXIT = """\
 exit codes: 0 success; 2 error, with a message on standard error; 3 more rows
 skipped than --max-bad allows; 130 interrupted"""
@@ -53,10 +57,10 @@ seen before (progressive validation), and write the model.
 
 LEARN_EXAMPLES = f"""\
 examples:
-  kesler learn mail.jsonl --model mail.kesler --update pa1 --C 0.01
-  kesler learn "desk.db?select team, text from mail" --label team --model d.kesler
-  kesler learn long.vw --model m.kesler --checkpoint 100000
-  kesler learn long.vw --model m.kesler --checkpoint 100000 --resume
+  kesler learn mail.kesler mail.jsonl --update pa1 --C 0.01
+  kesler learn d.kesler "tickets.db?select team, body from tickets" --label team
+  kesler learn m.kesler long.vw --checkpoint 100000
+  kesler learn m.kesler long.vw --checkpoint 100000 --resume
 
 {EXIT}"""
 
@@ -71,13 +75,13 @@ skips has an empty line, or a row without a class.
 
 PREDICT_EXAMPLES = f"""\
 examples:
-  kesler predict new.jsonl --model mail.kesler
-  kesler predict new.jsonl --model mail.kesler -n 3
-  kesler predict new.jsonl --model mail.kesler --min-confidence 0.8
-  kesler predict new.jsonl --model mail.kesler --coverage 0.9
-  kesler predict reads.fastq.gz --model species.kesler --path ';'
-  kesler predict new.csv --model desk.kesler --id ticket --output teams.csv
-  cat new.jsonl | kesler predict - --model mail.kesler --scores --json-lines
+  kesler predict mail.kesler new.jsonl
+  kesler predict mail.kesler new.jsonl -n 3
+  kesler predict mail.kesler new.jsonl --min-confidence 0.8
+  kesler predict mail.kesler new.jsonl --coverage 0.9
+  kesler predict species.kesler reads.fastq.gz --path ';'
+  kesler predict desk.kesler new.csv --id ticket --output teams.csv
+  cat new.jsonl | kesler predict mail.kesler - --scores --json-lines
 
 {EXIT}"""
 
@@ -112,7 +116,7 @@ TEST_EXAMPLES = f"""\
 examples:
   kesler test mail.kesler new.jsonl
   kesler test mail.kesler new.jsonl --report page.html -n 30
-  kesler test mail.kesler new.jsonl --json
+  kesler test mail.kesler new.jsonl --json report.json
 
 {EXIT}"""
 
@@ -126,9 +130,9 @@ were not used for training. All rows are stored in memory.
 
 SHARE_EXAMPLES = f"""\
 examples:
-  kesler share dataset:pendigits --features 30 --holdout 0.2 --plot path.png
+  kesler share dataset:pendigits --features 10 --holdout 0.2 --plot path.png
   kesler share rows.csv --label kind --dictionary stumps --export kinds.c
-  kesler share train.svm --features 50 --valid test.svm --json path.json
+  kesler share train.svm --features 5 --valid test.svm --json path.json
 
 {EXIT}"""
 
@@ -139,7 +143,7 @@ the numbers of trials and mistakes, its features and classes."""
 SHOW_EXAMPLES = f"""\
 examples:
   kesler show mail.kesler
-  kesler show mail.kesler --json
+  kesler show mail.kesler --json -
 
 {EXIT}"""
 
@@ -205,11 +209,11 @@ examples:
 
 
 MAIL = """\
-Learn a mailbox of IMAP, or a Maildir, from where its messages are, and predict or file
-what is new in the inbox. Each folder is a class, but for those that are never touched. A
-message that a person moves into another class is learnt; moves of Kesler are not. Nothing
-is moved unless the settings or --action say so. Bodies of messages are not stored, but the words
-of those that are learnt."""
+Learn a mailbox of IMAP, or a Maildir, from where its messages are, and predict or
+file what is new in the inbox. Each folder is a class, but for those that are never
+touched. A message that a person moves into another class is learnt; moves of Kesler
+are not. Nothing is moved unless the settings or --action say so. Bodies of messages
+are not stored, but the words of those that are learnt."""
 
 MAIL_EXAMPLES = f"""\
 examples:
@@ -218,6 +222,11 @@ examples:
   kesler mail learn mail.toml
   kesler mail watch mail.toml
   kesler mail watch mail.toml --action move --error 0.01
+  kesler mail watch mail.toml --once
+  kesler mail status mail.toml -n 5
+  kesler mail report mail.toml
+  kesler mail explain mail.toml '<1@example.org>'
   kesler mail undo mail.toml '<1@example.org>'
+  kesler mail deliver --model mail --default INBOX < message.eml
 
 {EXIT}"""

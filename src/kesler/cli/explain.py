@@ -17,7 +17,7 @@ from kesler.online.classifier import OnlineClassifier
 
 def run(options: Namespace) -> None:
     """Print a table, or a JSON object, for each row."""
-    model = loaded(options.model)
+    model = loaded(options)
     label = _known(model, "--class", options.explained)
     rival = _known(model, "--rival", options.rival)
     if rival is not None and rival == label:

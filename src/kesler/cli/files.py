@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 import warnings
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from kesler.cli.json_output import STANDARD_OUTPUT
 from kesler.cli.kinds import columns, texts
 from kesler.data.rows import Rows
 from kesler.data.schema.inference import N_ROWS, infer
@@ -292,7 +292,7 @@ def shuffled(blocks: Iterable[Block], seed: int) -> Block:
 
 def require_writable(path: str | None) -> None:
     """Raise if a file cannot be written at this path; None means no file."""
-    if path is None:
+    if path is None or path == STANDARD_OUTPUT:
         return
     folder = Path(path).parent
     if Path(path).is_dir() or not os.access(folder, os.W_OK):
@@ -300,20 +300,20 @@ def require_writable(path: str | None) -> None:
 
 
 def require_distinct(options: Namespace, *names: str) -> None:
-    """Raise if two of INPUT and the output files are the same file."""
+    """Raise if two of INPUT, MODEL and the output files are the same file."""
     taken: dict[Path, str] = {}
-    if options.input != "-":
+    if getattr(options, "input", STANDARD_INPUT) != STANDARD_INPUT:
         taken[Path(options.input).resolve()] = "INPUT"
     for name in names:
         path = getattr(options, name)
         if path is None:
             continue
-        place = Path(path).resolve()
+        place, said = Path(path).resolve(), "MODEL" if name == "model" else f"--{name}"
         if place in taken:
             raise KeslerError(
-                f"--{name} {path} is the same file as {taken[place]}: give a different file"
+                f"{said} {path} is the same file as {taken[place]}: give a different file"
             )
-        taken[place] = f"--{name}"
+        taken[place] = said
 
 
 def account(
@@ -339,8 +339,3 @@ def account(
         "table": [line.to_json() for line in lines],
         "methods": methods,
     }
-
-
-def write_json(path: str, contents: Any) -> None:
-    """Write an object or a list as indented JSON."""
-    Path(path).write_text(json.dumps(contents, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 from kesler.cli import files, table
+from kesler.cli.json_output import write_json
 from kesler.cli.methods import Progress, begun, resumed
 from kesler.cli.model_input import known_by, of_texts, without_misfits
 from kesler.errors import KeslerError
@@ -64,7 +65,7 @@ def run(options: Namespace) -> None:
     print(f"\nmodel: {options.model} ({model.n_trials_:,} trials, {model.n_known_:,} classes)")
     if options.json is not None:
         account = files.account(stream, comparison, lines, {}, {})
-        files.write_json(options.json, {"model": options.model, **account})
+        write_json(options, {"model": options.model, **account})
 
 
 def total_cost(model: Any) -> float:

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kesler.cli.descriptions import MAIL_EXAMPLES
 from kesler.cli.values import positive
 
 if TYPE_CHECKING:
@@ -36,7 +37,15 @@ def add_actions(command: ArgumentParser, parser: type[Command]) -> None:
     )
     for name, summary in ACTIONS.items():
         add = _ADDED.get(name, _settings)
-        actions.add_parser(name, help=summary, add=add, description=summary.capitalize() + ".")
+        said = f"{summary.capitalize()}."
+        actions.add_parser(name, help=summary, add=add, description=said, epilog=examples_of(name))
+
+
+def examples_of(action: str) -> str:
+    """Return the examples of kesler mail that set up a mailbox, and those of an action."""
+    head, *lines = MAIL_EXAMPLES.splitlines()
+    kept = [each for each in lines if "--maildir" in each or f"kesler mail {action} " in each]
+    return "\n".join([head, *kept])
 
 
 def _settings(command: ArgumentParser) -> None:

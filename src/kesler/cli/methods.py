@@ -11,6 +11,7 @@ from typing import Any
 from kesler.cli.class_files import OF_FILES
 from kesler.cli.files import reading, reading_of_new
 from kesler.cli.kinds import columns
+from kesler.data.model_file import is_model_file
 from kesler.errors import KeslerError
 from kesler.evaluation.named import learner_of
 from kesler.online.classifier import OnlineClassifier
@@ -71,10 +72,14 @@ class Progress:
 
 def begun(options: Namespace) -> tuple[OnlineClassifier, Progress]:
     """Return a new learner and its progress; raise KeslerError if the model file exists."""
+    _require_order(options)
     if Path(options.model).exists():
-        raise KeslerError(
-            f"{options.model} exists already: continue with --resume, or name another file"
+        advice = (
+            "continue with --resume, or name another file"
+            if is_model_file(options.model)
+            else "it is no model file: name that first, which is written, and then INPUT"
         )
+        raise KeslerError(f"{options.model} exists already: {advice}")
     progress = Progress(
         reading_of_new(options),
         _name(options),
@@ -88,7 +93,7 @@ def begun(options: Namespace) -> tuple[OnlineClassifier, Progress]:
 
 def resumed(options: Namespace) -> tuple[OnlineClassifier, Progress]:
     """Return the learner of a model file, and its position in INPUT or the start of INPUT."""
-    model = loaded(options.model)
+    model = loaded(options)
     progress = progress_of(model)
     _require_same_settings(options, model)
     kinds = columns(options, is_table="as_table" in progress.reading)
@@ -110,15 +115,26 @@ def resumed(options: Namespace) -> tuple[OnlineClassifier, Progress]:
     return model, replace(progress, reading={**progress.reading, **reading(options)})
 
 
-def loaded(path: str) -> OnlineClassifier:
-    """Return the classifier in a model file."""
-    model = load(path)
+def loaded(options: Namespace) -> OnlineClassifier:
+    """Return the classifier in the model file of a command."""
+    _require_order(options)
+    model = load(options.model)
     if not isinstance(model, OnlineClassifier):
         raise KeslerError(
-            f"{path} contains an {type(model).__name__}, but the command line supports only "
-            "single-label classifiers: use kesler.load in Python"
+            f"{options.model} contains an {type(model).__name__}, but the command line supports "
+            "only single-label classifiers: use kesler.load in Python"
         )
     return model
+
+
+def _require_order(options: Namespace) -> None:
+    """Raise if MODEL and INPUT are in each other's place."""
+    given, source = options.model, options.input
+    if is_model_file(source) and not is_model_file(given):
+        raise KeslerError(
+            f"{source} is a model file, and {given} is none: name the model first, kesler "
+            f"{options.command} {source} {given}"
+        )
 
 
 def progress_of(model: OnlineClassifier) -> Progress:

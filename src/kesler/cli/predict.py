@@ -23,7 +23,7 @@ def run(options: Namespace) -> None:
     require_format(options.output)
     require_distinct(options, "model", "output")
     require_writable(options.output)
-    model = loaded(options.model)
+    model = loaded(options)
     has_origins = options.skip_bad or options.id is not None or options.output is not None
     stream = opened_for(model, options, require_labels=False, id=options.id, origins=has_origins)
     given = (options.min_confidence, options.coverage, options.path)

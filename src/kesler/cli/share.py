@@ -15,6 +15,7 @@ from scipy import sparse
 from kesler import plots
 from kesler.cli import files, spoken
 from kesler.cli.files import Table
+from kesler.cli.json_output import write_json
 from kesler.cli.table import counted
 from kesler.errors import KeslerError
 from kesler.readers.stream import Stream
@@ -185,4 +186,4 @@ def _write(
         plots.save_feature_curves(curves, options.plot, title, measure)
         print(f"figure: {options.plot}")
     if options.json is not None:
-        files.write_json(options.json, account)
+        write_json(options, account)

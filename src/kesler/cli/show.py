@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from kesler.cli.files import require_distinct, require_writable
+from kesler.cli.json_output import write_json
 from kesler.data import model_file
 from kesler.errors import KeslerError
 from kesler.learner.state import STARTS_OF_ENTRIES
@@ -24,15 +25,16 @@ SHOWN = 10  # maximum number of classes and feature names to print
 
 
 def run(options: Namespace) -> None:
-    """Print the contents of the file as lines, or as one JSON object."""
+    """Print the contents of the file as lines, and write them as one JSON object."""
+    require_distinct(options, "model", "json")
+    require_writable(options.json)
     found = account(options.model)
-    if options.json:
-        print(json.dumps(found, indent=1, ensure_ascii=False))
-        return
     lines = {name.replace("_", " "): _line(name, value) for name, value in found.items()}
     for name, line in lines.items():
         if line:
             print(f"{name:{INDENT}}{line}")
+    if options.json is not None:
+        write_json(options, found)
 
 
 def account(path: str) -> dict[str, Any]:

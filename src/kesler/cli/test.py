@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.cli import files
+from kesler.cli.json_output import write_json
 from kesler.cli.methods import loaded
 from kesler.cli.model_input import blocks_for, opened_for, report_misfits
 from kesler.cli.table import counted, counted_rows
@@ -31,14 +32,15 @@ MOST_CHARACTERS = 200  # of a cell that is shown
 
 
 def run(options: Namespace) -> None:
-    """Score the rows of INPUT, print the report, and write the page."""
+    """Score the rows of INPUT, print the report, and write the files."""
     if options.report is not None:
         from kesler.evaluation.reports.page import require_jinja
 
         require_jinja()
-        files.require_distinct(options, "model", "report")
-        files.require_writable(options.report)
-    model = loaded(options.model)
+    files.require_distinct(options, "model", "report", "json")
+    files.require_writable(options.report)
+    files.require_writable(options.json)
+    model = loaded(options)
     stream = opened_for(model, options, require_labels=True)
     scoring = Scoring(model, options.n)
     with progress("testing", "rows") as task:
@@ -48,7 +50,9 @@ def run(options: Namespace) -> None:
         raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")
     report_misfits(model)
     report = Report.of(scoring.scored(), options.n, notes=_skipped(stream))
-    print(report.to_json() if options.json else report)
+    print(report)
+    if options.json is not None:
+        write_json(options, report.to_dict())
     if options.report is not None:
         _write_page(options, report, scoring)
 
@@ -69,8 +73,7 @@ def _write_page(options: Namespace, report: Report, scoring: Scoring) -> None:
         texts={row: text_of(event) for row, event in shown.items()},
         explanations={row: each for row, each in found.items() if each is not None},
     )
-    if not options.json:
-        print(f"\nreport: {options.report}")
+    print(f"\nreport: {options.report}")
 
 
 def _explained(model: OnlineClassifier, event: Any, wrong: WrongRow) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,15 @@ def load(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
     except OSError as error:
         raise KeslerError(f"{path}: cannot be read ({error.strerror})") from error
     return _checked(path, header, arrays)
+
+
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as a model file does; its contents are not checked."""
+    header = json.dumps({"format": FORMAT}).removesuffix("}")
+    entry = json.dumps({HEADER: header}, separators=(",", ":")).removesuffix('"}')
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read(100)[8:].startswith(f'{{"__metadata__":{entry}'.encode())
+    return False
 
 
 def from_bytes(contents: bytes, path: object = "the model") -> tuple[Arrays, dict[str, Any]]:
