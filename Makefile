@@ -110,4 +110,5 @@ $(VENV)/tested: $(VENV)/installed
 	@touch $@
 
 clean:
-	rm -rf $(VENV) demo.png docs/_build docs/examples docs/reference/generated src/kesler/compiled/shipped
+	rm -rf $(VENV) demo.png docs/_build docs/examples docs/reference/generated docs/results/benchmarks \
+		docs/results/papers src/kesler/compiled/shipped

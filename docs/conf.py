@@ -25,6 +25,7 @@ extensions = [
     "sphinx_markdown_builder",
     "sphinx_gallery.gen_gallery",
     "public_names",
+    "results_pages",
     "settings_page",
     "command_line",
     "llms",

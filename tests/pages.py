@@ -49,10 +49,15 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """Return the README and the pages of the documentation."""
-    built = {"examples", "_build"}
+    """Return the README and the pages of the documentation that are not made by its build."""
+    built = ("docs/examples", "docs/_build", "docs/results/benchmarks", "docs/results/papers")
     found = (ROOT / "docs").rglob("*.md")
-    return [ROOT / "README.md", *sorted(p for p in found if not built & set(p.parts))]
+    return [ROOT / "README.md", *sorted(p for p in found if not is_below(p, built))]
+
+
+def is_below(page: Path, folders: tuple[str, ...]) -> bool:
+    """Return whether a page is in one of the folders of the repository."""
+    return any(ROOT / folder in page.parents for folder in folders)
 
 
 def blocks(page: Path) -> list[Block]:

@@ -1,18 +1,23 @@
 """Links between the README, the pages of the documentation and the files of the repository hold."""
 
+import importlib
 import re
+import sys
 
 import pytest
 
 import pages
+
+sys.path.insert(0, str(pages.ROOT / "docs/_ext"))
+results_pages = importlib.import_module("results_pages")
 
 LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:|#)([^)\s#]+)(?:#[^)]*)?\)")
 DOC = re.compile(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`")
 TREE = re.compile(r"```\{toctree\}(.*?)```", re.S)
 OTHERS = ["CONTRIBUTING.md", "CHANGELOG.md", "ROADMAP.md", "SECURITY.md"]
 ALL = [*pages.pages(), *(p for p in map(pages.ROOT.joinpath, OTHERS) if p.exists())]
-MADE = ("examples/", "reference/")
-"""Folders of the documentation whose pages are made when it is built."""
+MADE = ("examples/", "reference/", *(f"results/{name}" for name in results_pages.sources()))
+"""Folders and pages of the documentation that are made when it is built."""
 
 
 def dead(page):
