@@ -74,6 +74,7 @@ SEARCHED = {
     "docker": "service/reverse-proxy",
     "IMAP": "guides/mail",
     "confidence": "guides/uncertainty",
+    "late labels": "guides/uncertainty",
     "batch or stream": "start/index",
 }
 """What people type into the search of the site, and the page that tells it."""

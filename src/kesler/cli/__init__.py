@@ -38,6 +38,7 @@ OPTIONS = {
     "labels=...": "--labels",
     "n_features_to_select=": "--features ",
     "alpha=": "--alpha ",
+    "delay=": "--delay ",
     "look for its id in history()": "without an ID, the last events are listed (-n for more)",
     ", or call check() to see what is wrong": "",
 }

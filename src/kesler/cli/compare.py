@@ -46,6 +46,10 @@ class Compared:
 
 def run(options: Namespace) -> None:
     """Compare the methods on each input, then write the output files."""
+    if options.delay and options.bounds:
+        raise KeslerError(
+            "--delay and --bounds exclude each other: bounds are those of answers that come at once"
+        )
     _methods(options, dense=False, n_features=0)  # refuses unknown names before anything is read
     of_each = [files.of_source(options, source) for source in options.inputs]
     for each in of_each:
@@ -79,7 +83,7 @@ def _compare(options: Namespace) -> Compared:
     rest = iter(stored or blocks)
     first = next(rest, Block(Rows.empty(0), []))
     methods = _methods_for(first, options)
-    comparison = Comparison(methods, top=options.top)
+    comparison = Comparison(methods, top=options.top, delay=options.delay)
     lines = table.print_run(comparison, chain([first], rest), stream)
     if not comparison.n_trials:
         raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")
@@ -87,10 +91,10 @@ def _compare(options: Namespace) -> Compared:
     results = comparison.results()
     bounds, asked = bounds_of(methods, results, stored) if options.bounds else {}, asked_by(methods)
     summary = table.summary(results, bounds, asked, options.top)
-    print(f"\n{table.statement(stream, comparison)}\n\n{summary}")
+    print(f"\n{table.statement(stream, comparison, options.delay)}\n\n{summary}")
     table.print_columns(methods.values())
     account = files.account(stream, comparison, lines, bounds, asked)
-    return Compared(stream.source, results, account)
+    return Compared(stream.source, results, {**account, "delay": options.delay})
 
 
 def _methods_for(first: Block, options: Namespace) -> dict[str, Learner]:

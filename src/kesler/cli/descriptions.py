@@ -43,6 +43,7 @@ examples:
   kesler compare dataset:letter --plot letter.png
   kesler compare dataset:letter dataset:banking77/stream --plot both.png
   kesler compare dataset:letter --update perceptron --bounds
+  kesler compare tickets.csv --label queue --text body --delay 5
   kesler compare ~/Maildir --C 0.01
   kesler compare tickets.csv --label queue --text subject,body
   kesler compare rows.svm --methods hybrid:pa1:0.01,hybrid:simproj:0.01

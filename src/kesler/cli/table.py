@@ -110,7 +110,7 @@ def print_left_out(names: Sequence[str]) -> None:
         print(f"\nleft out beside the texts: {listed}; --table learns them as well")
 
 
-def statement(stream: Stream, comparison: Comparison) -> str:
+def statement(stream: Stream, comparison: Comparison, delay: int = 0) -> str:
     """Return a line with the source and its numbers of rows, features and classes."""
     counts = [
         counted(stream.n_rows, "row"),
@@ -118,7 +118,8 @@ def statement(stream: Stream, comparison: Comparison) -> str:
         counted(comparison.n_classes, "class", "classes"),
     ]
     skipped = f"; {counted(stream.n_bad, 'bad row')} skipped" if stream.n_bad else ""
-    return f"{stream.source}: {', '.join(counts)}{skipped}"
+    late = f"; answers come {counted(delay, 'row')} late" if delay else ""
+    return f"{stream.source}: {', '.join(counts)}{skipped}{late}"
 
 
 def summary(
@@ -143,6 +144,8 @@ def summary(
     }
     lines = [table_of(results, {title: texts for title, texts in columns.items() if texts})]
     lines.extend(_paragraph(f"{name}: {bound}") for name, bound in bounds.items())
+    late = {name: each.late for name, each in results.items() if each.late is not None}
+    lines.extend(_paragraph(f"{name}: {figures}") for name, figures in late.items())
     return "\n".join(lines)
 
 

@@ -25,7 +25,9 @@ Refit = Literal["doubling"] | int | None
 "doubling"; None lets a classifier with `partial_fit` learn from each row."""
 
 
-def method_of(method: Any, table: Table, classes: Any = None, refit: Refit = None) -> Method:
+def method_of(
+    method: Any, table: Table, classes: Any = None, refit: Refit = None, delay: int = 0
+) -> Method:
     """Return a method of any kind under the interface of progressive validation.
 
     Parameters
@@ -34,17 +36,23 @@ def method_of(method: Any, table: Table, classes: Any = None, refit: Refit = Non
         See :func:`kesler.progressive_validate`.
     table : Table
         The rows of the run, of which the labels are known to classifiers that need all of them.
-    classes, refit : as in :func:`kesler.progressive_validate`.
+    classes, refit, delay : as in :func:`kesler.progressive_validate`.
 
     Raises
     ------
     KeslerError
         If the method is of no kind that is known.
     """
-    if isinstance(method, Method):
-        return method
     if isinstance(method, OnlineClassifier):
-        return method_of_learner(method, classes)
+        return method_of_learner(method, classes, delay=delay)
+    found = method if isinstance(method, Method) else _adapted(method, table, classes, refit)
+    if isinstance(found, LabelMethod):
+        found.delay = delay
+    return found
+
+
+def _adapted(method: Any, table: Table, classes: Any, refit: Refit) -> Method:
+    """Return a method of another library, or a function, under the interface."""
     if isinstance(method, (type, OnlineLearner)):
         raise _unknown(method)
     if hasattr(method, "learn_one") and hasattr(method, "predict_one"):
@@ -111,11 +119,21 @@ class RowMethod(LabelMethod):
         self._table = table
 
     @abstractmethod
-    def _trial(self, t: int, row: Any) -> Label | None:
-        """Return the prediction for row t of the table, then learn from the row."""
+    def _predict(self, t: int, row: Any) -> Label | None:
+        """Return the prediction for row t of the table."""
+
+    @abstractmethod
+    def _learn(self, t: int, row: Any) -> None:
+        """Learn from row t of the table."""
 
     def _run(self, piece: Piece, labels: list[Label]) -> Sequence[Label | None]:
         return [self._trial(t, row) for t, row in enumerate(self._rows(piece), start=piece.start)]
+
+    def _trial(self, t: int, row: Any) -> Label | None:
+        predicted = self._predict(t, row)
+        for answered in self._answered((t, row)):
+            self._learn(*answered)
+        return predicted
 
     def _rows(self, piece: Piece) -> Iterable[Any]:
         """Return rows one by one, in the form in which the method is given them."""
@@ -138,11 +156,12 @@ class EventMethod(RowMethod):
         _require_weightless(table, f"learn_one of {type(model).__name__}")
         self._model = model
 
-    def _trial(self, t: int, row: Any) -> Label | None:
-        x = as_mapping(row)
-        predicted: Label | None = self._model.predict_one(x)
-        self._model.learn_one(x, self._table.labels[t])
+    def _predict(self, t: int, row: Any) -> Label | None:
+        predicted: Label | None = self._model.predict_one(as_mapping(row))
         return predicted
+
+    def _learn(self, t: int, row: Any) -> None:
+        self._model.learn_one(as_mapping(row), self._table.labels[t])
 
 
 def as_mapping(row: Any) -> Any:
@@ -175,11 +194,14 @@ class FunctionMethod(RowMethod):
         super().__init__(table)
         _require_weightless(table, "a function")
         self._function = function
+        self._n_learnt = 0
 
-    def _trial(self, t: int, row: Any) -> Label | None:
-        if t == 0:
-            return None
-        return self._function(self._table.rows(0, t), self._table.labels[:t], row)
+    def _predict(self, t: int, row: Any) -> Label | None:
+        n = self._n_learnt
+        return self._function(self._table.rows(0, n), self._table.labels[:n], row) if n else None
+
+    def _learn(self, t: int, row: Any) -> None:
+        self._n_learnt = t + 1
 
 
 class PartialFitMethod(RowMethod):
@@ -213,9 +235,16 @@ class PartialFitMethod(RowMethod):
     def _rows(self, piece: Piece) -> Iterable[Any]:
         return (self._table.rows(t, t + 1) for t in range(piece.start, piece.stop))
 
-    def _trial(self, t: int, row: Any) -> Label | None:
+    def _predict(self, t: int, row: Any) -> Label | None:
+        if not self._is_fitted:
+            return None
+        X = row
+        for transformer in self._transformers:
+            X = transformer.transform(X)
+        return predictions(self._classifier, X)[0]
+
+    def _learn(self, t: int, row: Any) -> None:
         X, label = row, self._table.labels[t : t + 1]
-        predicted = self._predict(X) if self._is_fitted else None
         for transformer in self._transformers:
             if hasattr(transformer, "partial_fit"):
                 transformer.partial_fit(X, label)
@@ -224,12 +253,6 @@ class PartialFitMethod(RowMethod):
         given = {} if weights is None else {"sample_weight": weights[t : t + 1]}
         self._classifier.partial_fit(X, label_array(label), **given, **self._first)
         self._is_fitted, self._first = True, {}
-        return predicted
-
-    def _predict(self, X: Any) -> Label:
-        for transformer in self._transformers:
-            X = transformer.transform(X)
-        return predictions(self._classifier, X)[0]
 
 
 def predictions(model: Any, X: Any) -> list[Label]:
@@ -298,10 +321,11 @@ class RefitMethod(LabelMethod):
 
     def _run(self, piece: Piece, labels: list[Label]) -> Sequence[Label | None]:
         predicted, start = list[Label | None](), piece.start
+        lag = max(0, self.delay - 1)
         while start < piece.stop:
-            if start == self._next_fit:
-                self._fit(start)
-            stop = min(piece.stop, self._next_fit)
+            if start == self._next_fit + lag:
+                self._fit(self._next_fit)
+            stop = min(piece.stop, self._next_fit + lag)
             predicted += self._predict(self._table.rows(start, stop), stop - start)
             start = stop
         return predicted

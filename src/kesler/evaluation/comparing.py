@@ -9,7 +9,7 @@ from typing import Any
 from kesler.errors import KeslerError
 from kesler.evaluation.adapters import Refit, method_of, require_refit
 from kesler.evaluation.comparison import Comparison
-from kesler.evaluation.methods import BASELINES, KeslerMethod, Method
+from kesler.evaluation.methods import BASELINES, KeslerMethod, Method, require_delay
 from kesler.evaluation.named import default_methods, named_method
 from kesler.evaluation.results import ProgressiveResult
 from kesler.evaluation.summary import table_of, top_columns
@@ -95,6 +95,7 @@ def compare(
     refit: Refit = None,
     n_threads: int | None = None,
     top: int | None = None,
+    delay: int = 0,
 ) -> ComparisonResult:
     """Validate several methods progressively on the same rows.
 
@@ -120,6 +121,8 @@ def compare(
         A number of classes: the table and the data frame then say how often the class of a row is
         among so many of highest score, and how near to the first, as `recall_at` and `ndcg_at` of
         the results do for any number. None leaves this out.
+    delay : int of 0 or more, default 0
+        As in :func:`kesler.progressive_validate`, for all methods.
 
     Returns
     -------
@@ -131,8 +134,8 @@ def compare(
     Raises
     ------
     KeslerError
-        If there is no method, two have the same name, a name is unknown, `top` is no such number,
-        or a method raises an error for the rows.
+        If there is no method, two have the same name, a name is unknown, `top` or `delay` is no
+        such number, or a method raises an error for the rows.
 
     Examples
     --------
@@ -145,9 +148,10 @@ def compare(
     {'default': 38, 'MultinomialNB': 90, 'most frequent class': 440}
     """
     require_refit(refit)
+    require_delay(delay)
     table = Table.of(X, y, sample_weight)
     chosen = _chosen(methods, table)
-    wrapped = {name: method_of(each, table, classes, refit) for name, each in chosen.items()}
+    wrapped = {name: method_of(each, table, classes, refit, delay) for name, each in chosen.items()}
     if n_threads is None and not all(map(_is_own, wrapped.values())):
         n_threads = 1  # methods in Python gain nothing from threads, and may not be made for them
     comparison = Comparison(wrapped, n_threads, keep_predictions=True, top=top)

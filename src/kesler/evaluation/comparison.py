@@ -9,20 +9,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Condition
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import Label
 from kesler.errors import KeslerError, require_count
-from kesler.evaluation.methods import KeslerMethod, Method, Outcome
+from kesler.evaluation.methods import KeslerMethod, LabelMethod, Method, Outcome
 from kesler.evaluation.results import ProgressiveResult, labelled
 from kesler.evaluation.tables import Piece
 from kesler.learner.events import NO_PLACES, NO_PROBABILITIES
 from kesler.metrics import PlaceCounts
 from kesler.online.classifier import OnlineClassifier
 from kesler.readers.stream import Block
+
+if TYPE_CHECKING:
+    from kesler.evaluation.late import LateFigures
 
 MAX_POINTS = 2000
 
@@ -260,6 +263,9 @@ class MethodResult:
     places : PlaceCounts or None
         How often the class of a row was among the `top` of highest score; None if this was not
         asked for, or the method scores no classes.
+    late : LateFigures or None
+        How well its estimates held under a delay; None without one, and for methods that estimate
+        nothing.
     """
 
     n_trials: int
@@ -269,6 +275,7 @@ class MethodResult:
     curve: npt.NDArray[np.int64]
     seconds: float
     places: PlaceCounts | None = None
+    late: LateFigures | None = None
 
     @property
     def error(self) -> float:
@@ -282,7 +289,7 @@ class MethodResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as a JSON object."""
-        found = {
+        found: dict[str, Any] = {
             "trials": self.n_trials,
             "mistakes": self.n_mistakes,
             "first_seen": self.n_first_seen,
@@ -290,7 +297,9 @@ class MethodResult:
             "rows_per_second": self.rows_per_second,
             "curve": {"trials": self.trials.tolist(), "mistakes": self.curve.tolist()},
         }
-        return found if self.places is None else found | {"top": self.places.to_json()}
+        if self.places is not None:
+            found["top"] = self.places.to_json()
+        return found if self.late is None else found | {"late": self.late.to_dict()}
 
 
 class Comparison:
@@ -308,6 +317,8 @@ class Comparison:
     top : int of 1 or more, or None, default None
         Up to which number of classes of highest score `results` say how often that of a row is
         among them. Larger numbers cost nothing more; None costs nothing.
+    delay : int of 0 or more, default 0
+        As in :func:`kesler.progressive_validate`, for the methods that are given as learners.
 
     Attributes
     ----------
@@ -358,6 +369,7 @@ class Comparison:
         *,
         keep_predictions: bool = False,
         top: int | None = None,
+        delay: int = 0,
     ) -> None:
         if top is not None:
             require_count("top", top, "the number of classes of each row that count")
@@ -370,9 +382,7 @@ class Comparison:
         self._n_threads = min(len(methods), n_threads or os.cpu_count() or 1)
         self._runs = {
             name: _Run(
-                each
-                if isinstance(each, Method)
-                else method_of_learner(each, keep_places=top is not None),
+                _method(each, keep_places=top is not None, delay=delay),
                 keep_predictions,
                 top,
             )
@@ -492,6 +502,7 @@ class _Run:
             curve=self.curve.mistakes,
             seconds=self._seconds,
             places=self._places,
+            late=getattr(self.method, "late", None),
         )
 
     def validated(self) -> ProgressiveResult:
@@ -533,10 +544,23 @@ def _places(outcomes: list[Outcome]) -> npt.NDArray[np.int32] | None:
     return np.concatenate([NO_PLACES, *known]) if len(known) == len(found) else None
 
 
+def _method(each: OnlineClassifier | Method, *, keep_places: bool, delay: int) -> Method:
+    """Return a learner under the interface; methods that are already wait for answers as well."""
+    if not isinstance(each, Method):
+        return method_of_learner(each, keep_places=keep_places, delay=delay)
+    if delay and isinstance(each, LabelMethod):
+        each.delay = delay
+    return each
+
+
 def method_of_learner(
-    learner: OnlineClassifier, classes: Any = None, *, keep_places: bool = False
+    learner: OnlineClassifier, classes: Any = None, *, keep_places: bool = False, delay: int = 0
 ) -> Method:
     """Return the method of an online classifier, which asks for labels if it has a budget."""
+    if delay:
+        from kesler.evaluation.delayed import DelayedMethod
+
+        return DelayedMethod(learner, delay, classes)
     if learner.label_budget is None:
         return KeslerMethod(learner, classes, keep_places=keep_places)
     from kesler.evaluation.queries import QueriedMethod

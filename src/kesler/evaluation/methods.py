@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import Label, class_of
+from kesler.errors import KeslerError
 from kesler.evaluation.tables import Piece
 from kesler.online.blocks import learn_rows
 from kesler.online.classifier import OnlineClassifier
@@ -117,10 +119,20 @@ class KeslerMethod(Method):
 
 
 class LabelMethod(Method):
-    """A method that predicts labels, not numbers of classes."""
+    """A method that predicts labels, not numbers of classes.
+
+    Attributes
+    ----------
+    delay : int
+        How many rows later the answer of a row comes, set before the first row: that of row t is
+        learnt before row t + delay is predicted, and 0 and 1 are at once.
+    """
+
+    delay = 0
 
     def __init__(self) -> None:
         self._seen = set[Label]()
+        self._waiting = deque[Any]()
 
     @abstractmethod
     def _run(self, piece: Any, labels: list[Label]) -> Sequence[Label | None]:
@@ -140,6 +152,11 @@ class LabelMethod(Method):
         wrong[first] = False
         return Outcome(wrong, len(first), lambda: predicted)
 
+    def _answered(self, row: Any) -> list[Any]:
+        """Put a row behind those that wait; return that whose answer comes now, if there is one."""
+        self._waiting.append(row)
+        return [self._waiting.popleft()] if len(self._waiting) >= max(1, self.delay) else []
+
     def _is_first(self, label: Label) -> bool:
         """Note a label; return whether it had not been seen."""
         n_before = len(self._seen)
@@ -155,7 +172,34 @@ class LabelMethod(Method):
 # ---- baselines ----------------------------------------------------------------------------------
 
 
-class MostFrequentClass(LabelMethod):
+class Baseline(LabelMethod):
+    """A method that does not look at the rows.
+
+    Attributes
+    ----------
+    said : label or None
+        What it predicts next.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: Label | None = None
+
+    @abstractmethod
+    def _count(self, label: Label) -> None:
+        """Learn the label of a row."""
+
+    def _run(self, piece: Any, labels: list[Label]) -> Sequence[Label | None]:
+        return [self._predict_then_count(label) for label in labels]
+
+    def _predict_then_count(self, label: Label) -> Label | None:
+        predicted = self.said
+        for answered in self._answered(label):
+            self._count(answered)
+        return predicted
+
+
+class MostFrequentClass(Baseline):
     """Always the most frequent class so far; of several, the one that was it first.
 
     Examples
@@ -168,20 +212,14 @@ class MostFrequentClass(LabelMethod):
     def __init__(self) -> None:
         super().__init__()
         self._counts = Counter[Label]()
-        self._top: Label | None = None
 
-    def _run(self, piece: Any, labels: list[Label]) -> Sequence[Label | None]:
-        return [self._predict_then_count(label) for label in labels]
-
-    def _predict_then_count(self, label: Label) -> Label | None:
-        predicted = self._top
+    def _count(self, label: Label) -> None:
         self._counts[label] += 1
-        if predicted is None or self._counts[label] > self._counts[predicted]:
-            self._top = label
-        return predicted
+        if self.said is None or self._counts[label] > self._counts[self.said]:
+            self.said = label
 
 
-class LastAnswer(LabelMethod):
+class LastAnswer(Baseline):
     """The class of the row before.
 
     Examples
@@ -190,14 +228,8 @@ class LastAnswer(LabelMethod):
     [None, 'a', 'b']
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._last: Label | None = None
-
-    def _run(self, piece: Any, labels: list[Label]) -> Sequence[Label | None]:
-        told = [self._last, *labels]
-        self._last = told[-1]
-        return told[:-1]
+    def _count(self, label: Label) -> None:
+        self.said = label
 
 
 BASELINES: dict[str, type[LabelMethod]] = {
@@ -205,6 +237,19 @@ BASELINES: dict[str, type[LabelMethod]] = {
     "last answer again": LastAnswer,
 }
 """Methods that do not look at the rows, for a sense of scale."""
+
+
+# ---- delays ------------------------------------------------------------------------------------
+
+
+def require_delay(delay: Any) -> int:
+    """Return a number of rows; raise unless it is an integer of 0 or more."""
+    if not isinstance(delay, Integral) or isinstance(delay, bool) or delay < 0:
+        raise KeslerError(
+            f"delay={delay!r}: give the number of rows after which the answer of a row comes, 0 or "
+            "more"
+        )
+    return int(delay)
 
 
 # ---- mistakes -----------------------------------------------------------------------------------

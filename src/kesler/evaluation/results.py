@@ -23,6 +23,7 @@ from kesler.online.label_sets import RELEVANT
 
 if TYPE_CHECKING:
     from kesler.evaluation.confidence import RiskCoverage, Threshold
+    from kesler.evaluation.late import LateFigures
     from kesler.evaluation.reports.label_sets import LabelReport
     from kesler.evaluation.reports.report import Report
     from kesler.trees.tree import Tree
@@ -218,6 +219,10 @@ class ProgressiveResult:
     places : int32 array of shape (n_trials,) or None
         The place by score of each target among the classes known by then, 1 for the highest score,
         0 where the class had not been seen; None for methods that score no classes.
+    delay : int
+        How many rows later the answer of a row came. Beyond 1, "had not been seen" in
+        `probabilities` and `places` means that no answer had named the class; the first row of
+        a class is no mistake, whatever the delay, and further rows are.
 
     Examples
     --------
@@ -241,6 +246,20 @@ class ProgressiveResult:
     uncertainty: UncertaintyTrace | None = field(default=None, repr=False, compare=False)
     tree: Tree | None = field(default=None, repr=False, compare=False)
     places: npt.NDArray[np.int32] | None = field(default=None, repr=False, compare=False)
+    delay: int = 0
+
+    @property
+    def late(self) -> LateFigures | None:
+        """How well confidences, the probability of a new class and sets held under the delay.
+
+        None if the method does not estimate its uncertainty.
+        """
+        if self.uncertainty is None or not self.n_trials:
+            return None
+        from kesler.evaluation.late import LateFigures
+
+        right, unknown = self.predictions == self.targets, np.isnan(self.probabilities[:, 1])
+        return LateFigures.of(self.uncertainty, right, unknown)
 
     @property
     def trials(self) -> npt.NDArray[np.int64]:

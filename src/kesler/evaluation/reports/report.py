@@ -126,8 +126,9 @@ class Report:
     @staticmethod
     def of_result(result: ProgressiveResult, top: int = 10) -> Report:
         """Return the report of a progressive validation; see `ProgressiveResult.report`."""
-        absolute = getattr(result, "mean_absolute_error", None)
-        return Report.of(scored_rows(result), top, mean_absolute_error=absolute, tree=result.tree)
+        absolute, notes = getattr(result, "mean_absolute_error", None), _notes_of_delay(result)
+        scored = scored_rows(result)
+        return Report.of(scored, top, mean_absolute_error=absolute, tree=result.tree, notes=notes)
 
     @staticmethod
     def of(
@@ -283,6 +284,14 @@ class Report:
         from kesler.evaluation.reports.page import page_of, write
 
         write(path, page_of(self, title, texts or {}, explanations or {}))
+
+
+def _notes_of_delay(result: ProgressiveResult) -> tuple[str, ...]:
+    """Return what a reader must know if answers came late."""
+    if not result.delay:
+        return ()
+    came = f"Each answer came {result.delay:,} rows later."
+    return (came,) if result.late is None else (f"{came} {result.late}",)
 
 
 def _notes(scored: ScoredRows) -> tuple[str, ...]:
