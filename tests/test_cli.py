@@ -106,7 +106,7 @@ def test_json_is_written_to_a_file_or_printed_alone(capsys, tmp_path, model, com
     given = named.get(command, [rows, "--label", "signs"])
     learnt = lambda name: [tmp_path / name, *given] if command == "learn" else given  # noqa: E731
     done = kesler(capsys, command, *learnt("a"), "--json", tmp_path / "out.json")
-    assert done.code == 0 and not done.out.startswith("{")
+    assert done.code == 0 and done.out and not done.out.startswith("{")
     printed = kesler(capsys, command, *learnt("b"), "--json", "-")
     assert (
         printed.code == 0
