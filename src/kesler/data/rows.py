@@ -242,7 +242,7 @@ def _own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array if array.flags.writeable else array.copy()
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)  # without slots, which skops could not read
 class Numbering:
     """How a vocabulary numbers names until some are dropped.
 
@@ -255,7 +255,7 @@ class Numbering:
     names: list[str] | None = None
 
 
-@dataclass(slots=True)
+@dataclass  # without slots, which skops could not read
 class Vocabulary:
     """The names of the features, numbered in the order of their first occurrence.
 

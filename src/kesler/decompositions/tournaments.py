@@ -27,7 +27,6 @@ from kesler.decompositions.binary import (
 from kesler.errors import KeslerError
 
 Origin = Literal["class", "winner", "loser"]
-GameKey = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +52,13 @@ class Game:
     Parameters
     ----------
     left, right : Seat
-    key : (tournament, round, place)
-        Identifies the game when further classes are added.
+    key : str
+        "tournament/round/place", which identifies the game when further classes are added.
     """
 
     left: Seat
     right: Seat
-    key: GameKey
+    key: str
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ def _play_out(
                 waiting[i].append(Seat("winner", len(games)))
                 if i + 1 < len(waiting):
                     waiting[i + 1].append(Seat("loser", len(games)))
-                games.append(Game(left, right, (first + i, len(rounds) - n_before, place)))
+                games.append(Game(left, right, f"{first + i}/{len(rounds) - n_before}/{place}"))
             waiting[i] += seats[len(seats) // 2 * 2 :]
         rounds.append(tuple(range(n_games, len(games))))
 
@@ -155,7 +154,7 @@ class Tournament(Decomposition):
         return 1
 
     def _fit(self, examples: Examples) -> None:
-        self._referees: dict[GameKey, Any] = {}
+        self._referees: dict[str, Any] = {}
         self._hold(examples, learn=_fitted)
 
     def _teach(self, examples: Examples, n_before: int) -> None:

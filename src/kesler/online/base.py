@@ -129,7 +129,7 @@ class OnlineLearner:
     set_params = contract.set_params
     __repr__ = contract.representation
     __getattr__ = contract.inherited
-    __getstate__ = contract.state
+    __getstate__, __setstate__ = contract.state, contract.set_state
     __deepcopy__ = contract.copied
     _lock = property(contract.lock_of)
 

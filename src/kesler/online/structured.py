@@ -181,7 +181,7 @@ class StructuredLearner:
         ),
         "the outputs of an instance are not listed: infer returns those of highest score",
     )
-    __getstate__ = contract.state
+    __getstate__, __setstate__ = contract.state, contract.set_state
     __deepcopy__ = contract.copied
     _lock = property(contract.lock_of)
 
