@@ -78,7 +78,7 @@ def test_rows_of_every_kind_are_explained(capsys, tmp_path, kind):
     assert done.code == 0, done.err
     blocks = done.out.strip().split("\n\n")
     assert len(blocks) == 60 and all(": score " in block.splitlines()[0] for block in blocks)
-    name = {"csv": "feature ", "vw": "^now", "svm": "feature ", "table": "one"}[kind]
+    name = {"csv": "one", "vw": "^now", "svm": "feature ", "table": "one"}[kind]
     assert any(line.startswith(name) for block in blocks for line in block.splitlines())
 
 

@@ -185,7 +185,7 @@ def test_a_model_of_a_data_set_of_short_texts_is_tested_on_it(capsys, tmp_path):
     )
     tested = kesler(capsys, "test", model, source)
     assert tested.code == 0 and tested.out.startswith("13,083 rows of 77 classes"), tested
-    explained = kesler(capsys, "explain", model, source, "-n", "1")
+    explained = kesler(capsys, "explain", model, source, "-n", "1", "--features")
     assert explained.code == 0 and "text~" in explained.out
     OnlineClassifier().partial_fit(texts, rows.y[:300]).save(tmp_path / "strings.kesler")
     of_strings = kesler(capsys, "test", tmp_path / "strings.kesler", source)

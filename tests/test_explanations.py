@@ -503,7 +503,8 @@ def test_texts_are_explained_by_their_words_pairs_and_runs(length):
     model = OnlineClassifier()
     for x, y in TEXTS:
         model.learn_one(" ".join([x] * length), y)
-    names = set(contributed(model, "Cash, lunch new!", "spam", "work"))
+    asked = "Cash, lunch new!", "spam", "work", ALL
+    names = {each.feature for each in model.explain_one(*asked, features=True).contributions}
     if length == 1:
         assert {"cash", "lunch", "new", "cash lunch", "lunch new", "CASH", "NEW "} <= names
     else:
@@ -536,8 +537,9 @@ def test_tables_are_explained_by_their_columns():
     row = dict(rows[0])
     why = model.explain_one(row, n=ALL)
     known = set(model.vocabulary_.names)
-    assert {each.feature for each in why.contributions} <= known
-    assert any("cash" in str(each.feature) for each in why.contributions)
+    features = model.explain_one(row, n=ALL, features=True).contributions
+    assert {each.feature for each in features} <= known
+    assert f"subject={row['subject']}" in {each.feature for each in why.contributions}
     scores = scores_of(model, pd.DataFrame([row]))
     assert_sums(why, scores[why.label], scores[why.rival])
 
@@ -626,7 +628,7 @@ def test_a_single_class_has_no_rival():
 
 def test_an_explanation_prints_as_a_table_and_converts():
     model = of_texts()
-    why = model.explain_one("win lunch", "work", n=2)
+    why = model.explain_one("win lunch", "work", n=2, features=True)
     lines = str(why).splitlines()
     assert lines[0] == why.headline
     assert lines[0].startswith(f"work: score {why.score:.4g}, {abs(why.margin):.4g} ")

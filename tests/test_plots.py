@@ -336,7 +336,7 @@ def test_an_explanation_of_an_estimator_is_drawn_on_given_axes():
     sole = OnlineClassifier("multi", update="pa1").learn_one({"a": 1.0}, "x")
     display = ExplanationDisplay.from_estimator(sole, {"a": 1.0})
     assert display.bars_ == [] and display.ax_.get_xlabel() == "contribution to the score"
-    assert display.ax_.get_ylabel() == "feature"
+    assert display.ax_.get_ylabel() == "reason"
 
 
 def test_long_names_are_cut_and_long_titles_have_two_lines():

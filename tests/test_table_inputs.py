@@ -120,7 +120,7 @@ def test_explanations_are_of_cells_and_add_up():
     why = model.explain_one(rows[5])
     named = {each.feature: each.value for each in why.contributions}
     assert named == {"size": pytest.approx(rows[5]["size"]), f"colour={rows[5]['colour']}": None,
-                     "when": None}  # fmt: skip
+                     f"when={rows[5]['when']}": None}  # fmt: skip
     assert sum(each.score for each in why.summands) == pytest.approx(why.score, abs=1e-6)
     without = {name: cell for name, cell in rows[5].items() if name != "when"}
     assert {each.feature for each in model.explain_one(without).contributions} == {

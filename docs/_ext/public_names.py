@@ -30,7 +30,7 @@ GROUPS = {
         "threshold_algorithm"
     ),
     "Data, files and messages": (
-        "NEW Ratings Contribution Explanation KeslerError load show_progress"
+        "NEW Ratings Contribution Explanation MarkedText KeslerError load show_progress"
     ),
 }
 """The names of the package itself, in the order of the reference."""

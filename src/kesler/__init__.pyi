@@ -44,6 +44,7 @@ from .evaluation.validation import progressive_validate as progressive_validate
 from .kernels.mercer import mercer_kernel as mercer_kernel
 from .learner.explanations import Contribution as Contribution
 from .learner.explanations import Explanation as Explanation
+from .learner.explanations import MarkedText as MarkedText
 from .links.link import link_function as link_function
 from .maps.feature_map import feature_map as feature_map
 from .online.bandit import BanditClassifier as BanditClassifier

@@ -2,8 +2,8 @@
 Why this class?
 ===============
 
-The score of a class is a sum of contributions of features. The picture shows which words speak for
-the predicted class, and which speak for its rival.
+The score of a class is a sum of contributions. The picture shows which words and pairs of words
+speak for the predicted class, and which speak for its rival.
 """
 
 import matplotlib.pyplot as plt
@@ -22,5 +22,5 @@ print(f"{why.label} rather than {why.rival}")
 # Each bar has the part of the class's own weights and that of shared ones.
 
 display = ExplanationDisplay.from_explanation(why)
-display.ax_.set_ylabel("feature of the text")
+display.ax_.set_ylabel("word or pair of words")
 plt.show()

@@ -410,8 +410,11 @@ def _explain(command: Command) -> None:
     )
     _top(
         command.add_argument,
-        "number of features to print; the others are summed (default: %(default)s)",
+        "number of words, pairs and cells to print; the others are summed (default: %(default)s)",
         default=10,
+    )
+    command.add_argument(
+        "--features", action="store_true", help="print single features, such as runs of characters"
     )
     command.add_argument(
         "--json-lines", action="store_true", help="print one JSON object for each row"

@@ -87,10 +87,10 @@ examples:
 {EXIT}"""
 
 EXPLAIN = f"""\
-Print why each row has its predicted class: the features that contribute most to the
-score of the class and to its margin over another class, as a table for each row.
-Rows need no labels. --format, --label and --text default to those used to learn the
-model.
+Print why each row has its predicted class: the words, pairs of words and other
+cells that contribute most to its margin over another class, as a table for each
+row. Rows need no labels. --format, --label and --text default to those used to
+learn the model.
 
 {INPUT}"""
 
@@ -98,6 +98,7 @@ EXPLAIN_EXAMPLES = f"""\
 examples:
   kesler explain mail.kesler new.jsonl
   kesler explain mail.kesler new.jsonl -n 5 --class spam --rival work
+  kesler explain mail.kesler new.jsonl --features
   cat new.jsonl | kesler explain mail.kesler - --json-lines
 
 {EXIT}"""

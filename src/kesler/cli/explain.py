@@ -1,4 +1,4 @@
-"""kesler explain: the contributions of features to the predicted class of each row."""
+"""kesler explain: the words, pairs and cells that speak for the predicted class of each row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def run(options: Namespace) -> None:
     write = _json_line if options.json_lines else str
     ending = "\n" if options.json_lines else "\n\n"
     for block in blocks_for(model, stream, options):
-        for why in explain_rows(model, block.rows, label, rival, options.n):
+        asked = model, block.rows, label, rival, options.n
+        for why in explain_rows(*asked, features=options.features):
             sys.stdout.write(write(why) + ending)
         sys.stdout.flush()
 

@@ -131,7 +131,7 @@ def _message(command: ArgumentParser) -> None:
 
 def _explain(command: ArgumentParser) -> None:
     _message(command)
-    _number(command, 10, "features")
+    _number(command, 10, "words and facts")
 
 
 def _deliver(command: ArgumentParser) -> None:

@@ -209,10 +209,10 @@ def _tokens_of(found: list[str]) -> list[str]:
     """Return the tokens of units: those of some scripts are cut."""
     if max(found, default="") < FIRST_CUT:
         return found
-    return [token for unit in found for token in _cut(unit)]
+    return [token for unit in found for token in cut(unit)]
 
 
-def _cut(unit: str) -> Iterable[str]:
+def cut(unit: str) -> Iterable[str]:
     """Return a word, or the characters of a run of them and the runs of up to `GRAMS`.
 
     A word in letters of a syllable each also has its pairs of letters, which its stem and its

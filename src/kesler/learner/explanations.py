@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -36,7 +36,11 @@ class Contribution(NamedTuple):
     rival : float
         What the feature adds to the score of the rival; 0 without a rival.
     n_features : int, default 1
-        The number of features that it is the sum of.
+        The number of features that it is the sum of, or of words, pairs and cells; one of these
+        counts as one feature, whatever it is the sum of.
+    mean : float or None, default None
+        The mean of the numbers of a column over the rows learnt so far, with which the number in a
+        cell can be compared; None for all else, and where the model does not keep it.
 
     Examples
     --------
@@ -53,6 +57,7 @@ class Contribution(NamedTuple):
     shared: float
     rival: float
     n_features: int = 1
+    mean: float | None = None
 
     @property
     def score(self) -> float:
@@ -71,6 +76,12 @@ class Contribution(NamedTuple):
             return f"{self.n_features} {'other' if self.n_features == 1 else 'others'}"
         return self.feature if isinstance(self.feature, str) else f"feature {self.feature}"
 
+    @property
+    def written(self) -> str:
+        """The value, with the mean that it can be compared with: "714 (mean 310)"."""
+        mean = "" if self.mean is None else f" (mean {self.mean:.4g})"
+        return "" if self.value is None else f"{self.value:.4g}{mean}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the contribution as a dictionary that JSON can hold."""
         return {
@@ -82,7 +93,44 @@ class Contribution(NamedTuple):
             "rival": self.rival,
             "margin": self.margin,
             "n_features": self.n_features,
+            "mean": self.mean,
         }
+
+
+class Span(NamedTuple):
+    """A word in a text, and what its features contribute.
+
+    Parameters
+    ----------
+    start, end : int
+        Where the word is in the text.
+    margin : float
+        What it contributes to the margin, with its part of the pairs that it is in.
+    """
+
+    start: int
+    end: int
+    margin: float
+
+
+class MarkedText(NamedTuple):
+    """A text of a row, with what each of its words contributes.
+
+    Parameters
+    ----------
+    column : str or None
+        The column that the text is of; None for a row that is a text.
+    text : str
+        The text.
+    spans : tuple of Span
+        Its words in their order, and the characters of scripts without spaces. Their margins sum to
+        the contributions of the words and the pairs of the text. Empty where characters cannot be
+        told apart after they were brought into one form of Unicode.
+    """
+
+    column: str | None
+    text: str
+    spans: tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +154,27 @@ class Explanation:
         Their scores, as those of `decision_function`; None without a rival.
     contributions : tuple of Contribution
         The largest contributions to the margin (to the score if there is no rival) in absolute
-        value, largest first.
+        value, largest first: of the words of texts, their pairs and the other cells of a table; of
+        single features if these were asked for, or if rows are numbers.
     remainder : Contribution
-        The sum of all other features, whose number is its `n_features`.
+        The sum of all others, whose number is its `n_features`.
     intercept : Contribution
         What no feature adds: the intercept, or the scores of a baseline ("baseline") where
         contributions are differences from one.
+    texts : tuple of MarkedText, default ()
+        The texts of the row, with what each of their words contributes.
+    by_feature : bool, default True
+        Whether single features were asked for; if so, `str` has a column for each part of a
+        contribution.
 
     Notes
     -----
-    How contributions are computed depends on the learner.
+    Texts are learnt by their words, pairs of words and runs of characters. A run is divided among
+    the words that it stands in by its letters in each, and a word has the sum of what is its own.
+    Where a script has no spaces between words, words are the characters and the runs of them that
+    are features. A cell of a number, a date, a category or a vector has the sum of its features.
+
+    How contributions of features are computed depends on the learner.
 
     - Where hypotheses are weights, :math:`c_{ir} = x_i (w_i^r + u_i \phi_i(x, r))` of the
       preprocessed row x, with own weights w (`own`) and shared weights u over a feature map
@@ -144,6 +203,12 @@ class Explanation:
     ('a', 'b', 3.0)
     >>> print(why)
     a: score 1.5, 3 above b (-1.5)
+    reason     value  contribution
+    feature 0      1             4
+    feature 1    0.5            -1
+    intercept      0             0
+    >>> print(model.explain_one([1.0, 0.5], features=True))
+    a: score 1.5, 3 above b (-1.5)
     feature    value   own  shared  rival  margin
     feature 0      1     2       0     -2       4
     feature 1    0.5  -0.5       0    0.5      -1
@@ -157,6 +222,8 @@ class Explanation:
     contributions: tuple[Contribution, ...]
     remainder: Contribution
     intercept: Contribution
+    texts: tuple[MarkedText, ...] = ()
+    by_feature: bool = True
 
     @property
     def margin(self) -> float:
@@ -203,7 +270,7 @@ class Explanation:
 
     def __str__(self) -> str:
         shown = [each for each in self.summands if each.n_features or each is self.intercept]
-        lines = [COLUMNS, *map(_cells, shown)]
+        lines = [*zip(*self._columns(shown), strict=True)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         table = [
             "  ".join(
@@ -213,6 +280,22 @@ class Explanation:
             for line in lines
         ]
         return "\n".join([self.headline, *table])
+
+    def _columns(self, shown: Sequence[Contribution]) -> list[list[str]]:
+        """Return the columns of the table, each with its name first."""
+        names, values = [_cut(each.label) for each in shown], [each.written for each in shown]
+        margins = [each.margin for each in shown]
+        if self.by_feature:
+            parts = {
+                "own": [each.own for each in shown],
+                "shared": [each.shared for each in shown],
+                "rival": [each.rival for each in shown],
+                "margin": margins,
+            }
+            return [["feature", *names], ["value", *values], *_numbers(parts)]
+        has_values = any(each.written for each in self.contributions)
+        given = [["value", *values]] if has_values else []
+        return [["reason", *names], *given, *_numbers({"contribution": margins})]
 
     @property
     def headline(self) -> str:
@@ -225,14 +308,13 @@ class Explanation:
         )
 
 
-COLUMNS = ("feature", "value", "own", "shared", "rival", "margin")
+def _cut(name: str) -> str:
+    return name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 3] + "..."
 
 
-def _cells(each: Contribution) -> tuple[str, ...]:
-    name = each.label if len(each.label) <= NAME_WIDTH else each.label[: NAME_WIDTH - 3] + "..."
-    numbers = (each.own, each.shared, each.rival, each.margin)
-    value = "" if each.value is None else f"{each.value:.4g}"
-    return (name, value, *(f"{number:.4g}" for number in numbers))
+def _numbers(columns: Mapping[str, Iterable[float]]) -> list[list[str]]:
+    """Return columns of numbers as they are printed, each with its name first."""
+    return [[name, *(f"{number:.4g}" for number in each)] for name, each in columns.items()]
 
 
 Naming = Callable[[int, int, bool], str | int]
@@ -265,14 +347,14 @@ class Terms(NamedTuple):
         scores: tuple[float, float | None],
         n: int,
         name_of: Naming,
+        *,
+        by_feature: bool,
     ) -> Explanation:
         """Return the explanation with the n largest contributions.
 
         name_of : names features and sub-experts.
         """
-        own, shared = self.table[:, LABEL, OWN], self.table[:, LABEL, SHARED]
-        margins = own + shared - self.table[:, RIVAL, OWN] - self.table[:, RIVAL, SHARED]
-        order = np.argsort(-np.abs(margins), kind="stable")
+        order = np.argsort(-np.abs(self.margins), kind="stable")
         top, rest = order[:n], order[n:]
         chosen = zip(self.values[top].tolist(), self.table[top].tolist(), strict=True)
         names = [self._name(i, name_of) for i in top.tolist()]
@@ -284,7 +366,18 @@ class Terms(NamedTuple):
             tuple(map(_contribution, names, chosen)),
             summed(REMAINDER, None, self.table[rest].sum(axis=0), len(rest)),
             summed(start_name, self.start_value, self.start, 0),
+            by_feature=by_feature,
         )
+
+    @property
+    def margins(self) -> npt.NDArray[np.float64]:
+        """What each adds to the margin."""
+        own, shared = self.table[:, LABEL, OWN], self.table[:, LABEL, SHARED]
+        return own + shared - self.table[:, RIVAL, OWN] - self.table[:, RIVAL, SHARED]
+
+    def names(self, name_of: Naming) -> list[str | int]:
+        """Return the names of all."""
+        return [self._name(i, name_of) for i in range(len(self.numbers))]
 
     def _name(self, i: int, name_of: Naming) -> str | int:
         if self.name_of is not None:

@@ -358,11 +358,20 @@ or sparse row
 
     # ---- explanations ----------------------------------------------------------------------------
 
-    def explain_one(self, x: Any, label: Any = None, rival: Any = None, n: int = 10) -> Explanation:
+    def explain_one(
+        self,
+        x: Any,
+        label: Any = None,
+        rival: Any = None,
+        n: int = 10,
+        *,
+        features: bool = False,
+    ) -> Explanation:
         r"""Explain the score of a class for one row, and its margin over another class.
 
         The score is a sum of contributions of the features of the row,
-        :math:`h(x, r) = c_{0r} + \sum_i c_{ir}`; the largest are listed. Nothing is learnt.
+        :math:`h(x, r) = c_{0r} + \sum_i c_{ir}`. Those of a word, of a pair of words or of another
+        cell of a table are summed, and the largest sums are listed. Nothing is learnt.
 
         Parameters
         ----------
@@ -374,8 +383,11 @@ or sparse row
             The class that it is compared with. None stands for the class of the highest score
             among the others; where no other class is known, there is no rival.
         n : int, 1 or more, default 10
-            The number of features to list, those of the largest contributions to the margin in
-            absolute value; the others are summed.
+            How many words, pairs and cells to list, those of the largest contributions to the
+            margin in absolute value; the others are summed.
+        features : bool, default False
+            Whether to list single features instead, such as runs of four characters, with the parts
+            of each contribution.
 
         Returns
         -------
@@ -405,11 +417,11 @@ or sparse row
         >>> why.label, why.rival, why.contributions[0].feature
         ('spam', 'work', 'cash')
         """
-        from kesler.online.explaining import explained_row
+        from kesler.online.explaining import Question, explained_row
 
-        learner = self._fitted()
+        learner, asked = self._fitted(), Question(label, rival, n, features)
         with learner.lock:
-            return explained_row(self, learner, x, label, rival, n)
+            return explained_row(self, learner, x, asked)
 
     def top_features(self, label: Any, n: int = 10) -> list[tuple[str | int, float]]:
         r"""Return the features that speak most for a class: those of the largest weights.

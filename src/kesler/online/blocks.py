@@ -143,19 +143,25 @@ def path_of_row(model: Any, x: Any, **options: Any) -> PathAnswer:
 
 
 def explain_rows(
-    model: Model, rows: Any, label: Any = None, rival: Any = None, n: int = 10
+    model: Model,
+    rows: Any,
+    label: Any = None,
+    rival: Any = None,
+    n: int = 10,
+    *,
+    features: bool = False,
 ) -> Iterator[Explanation]:
-    """Yield the explanation of each row; `label`, `rival` and `n` are those of `explain_one`."""
-    from kesler.online.explaining import explained, explained_cells, names_of_model
+    """Yield the explanation of each row; other parameters are those of `explain_one`."""
+    from kesler.online.explaining import Question, explained, explained_cells, names_of_model
 
     learner, columns = model._fitted(), model._input.columns
     table = columns.read_table(model, rows) if columns.state is not None else None
     found = readable_rows(model, rows) if table is None else table
-    name_of = names_of_model(model._input)
+    name_of, asked = names_of_model(model._input), Question(label, rival, n, features)
     for i in range(len(found)):
         with learner.lock:
             if table is None:
-                explanation = explained(learner, found[i : i + 1], name_of, label, rival, n)
+                explanation = explained(learner, found[i : i + 1], name_of, asked)
             else:
-                explanation = explained_cells(model, learner, table[i : i + 1], label, rival, n)
+                explanation = explained_cells(model, learner, table[i : i + 1], asked)
         yield explanation

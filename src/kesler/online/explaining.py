@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import class_of
 from kesler.data.rows import Rows
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, is_flag
 from kesler.learner.contributions import best_other, terms_of, winner_and_scores
 from kesler.learner.explanations import Explanation, Naming
+from kesler.online.reasons import Reasons, name_of_cell
 
 if TYPE_CHECKING:
     from kesler.data.rows import Vocabulary
@@ -27,13 +28,21 @@ if TYPE_CHECKING:
 UNSEEN = "unseen feature"
 
 
+class Question(NamedTuple):
+    """What is asked of a row; fields are as in :meth:`~kesler.OnlineClassifier.explain_one`."""
+
+    label: Any = None
+    rival: Any = None
+    n: int = 10
+    features: bool = False
+
+
 def explained(
     learner: AnyLearner,
     rows: Rows | Event,
     name_of: Naming,
-    label: Any,
-    rival: Any,
-    n: int,
+    asked: Question,
+    reasons: Reasons | None = None,
     cells: Cells | None = None,
 ) -> Explanation:
     """Return the explanation of one row.
@@ -43,18 +52,17 @@ def explained(
     learner : fitted.
     rows : one row, as the learner scores it.
     name_of : names features and sub-experts.
-    label, rival, n : as in :meth:`~kesler.OnlineClassifier.explain_one`.
+    asked : Question
+    reasons : what the features of the row are summed into; None if they are not.
     cells : the cells of the row, if members of an ensemble read their inputs.
     """
-    n = require_count(n)
-    winner, scores = winner_and_scores(learner, rows)
-    code = winner if label is None else code_of(learner, "label", label)
-    other = best_other(learner, scores, code) if rival is None else code_of(learner, "rival", rival)
-    if other == code:
+    n = require_count(asked.n)
+    if not is_flag(asked.features):
         raise KeslerError(
-            f"rival={rival!r} is the class that is explained: name another one, or leave rival out "
-            "for the best of the others"
+            f"features={asked.features!r} must be True, to list single features, or False, to list "
+            "words, pairs and cells"
         )
+    code, other, scores = _classes_of(learner, rows, asked)
     labels, first = learner.classes.labels, learner.classes.n_virtual
     terms = terms_of(learner, rows, code, other, cells)
     pair = float(scores[code]), None if other is None else float(scores[other])
@@ -68,7 +76,28 @@ def explained(
     if learner.decision == "f1":
         terms = terms.moved_to(*pair)
     named = labels[code - first], None if other is None else labels[other - first]
-    return terms.explained(*named, pair, n, name_of)
+    if reasons is None or terms.name_of is not None:  # support vectors are no features
+        return terms.explained(*named, pair, n, name_of, by_feature=asked.features)
+    names = terms.names(name_of)
+    listed = terms if asked.features or cells else reasons.summed(terms, names)
+    why = listed.explained(*named, pair, n, name_of, by_feature=asked.features)
+    return reasons.told(why, terms, names)
+
+
+def _classes_of(
+    learner: AnyLearner, rows: Rows | Event, asked: Question
+) -> tuple[int, int | None, npt.NDArray[np.float32]]:
+    """Return the class that is explained, its rival if it has one, and the scores of all."""
+    winner, scores = winner_and_scores(learner, rows)
+    label, rival = asked.label, asked.rival
+    code = winner if label is None else code_of(learner, "label", label)
+    other = best_other(learner, scores, code) if rival is None else code_of(learner, "rival", rival)
+    if other == code:
+        raise KeslerError(
+            f"rival={rival!r} is the class that is explained: name another one, or leave rival out "
+            "for the best of the others"
+        )
+    return code, other, scores
 
 
 def top_features(
@@ -101,37 +130,40 @@ def code_of(learner: AnyLearner, name: str, label: Any) -> int:
     return code
 
 
-def explained_row(
-    model: Model, learner: AnyLearner, x: Any, label: Any, rival: Any, n: int
-) -> Explanation:
+def explained_row(model: Model, learner: AnyLearner, x: Any, asked: Question) -> Explanation:
     """Return the explanation of one row as it is given; parameters are as in `explained`."""
     reader = model._input
     x = reader.named(model, x)
     table = reader.columns.table_of_row(model, x)
     if table is not None:
-        return explained_cells(model, learner, table, label, rival, n)
+        return explained_cells(model, learner, table, asked)
     row = model._row(x, learner)
     by_name = isinstance(x, (str, Mapping)) and not learner.takes_ratings
-    name_of = names_of_model(reader)
-    if by_name and not row.dense:
-        words = reader.words_of(model, [x]) if isinstance(x, str) else x
-        name_of = names_of_entries(words, row, reader.sub_experts)
-    return explained(learner, row, name_of, label, rival, n)
+    if not by_name or row.dense:
+        return explained(learner, row, names_of_model(reader), asked)
+    words = reader.words_of(model, [x]) if isinstance(x, str) else x
+    reasons = Reasons.of_text(x) if isinstance(x, str) else None
+    name_of = names_of_entries(words, row, reader.sub_experts)
+    return explained(learner, row, name_of, asked, reasons)
 
 
 def explained_cells(
-    model: Model, learner: AnyLearner, table: Table, label: Any, rival: Any, n: int
+    model: Model, learner: AnyLearner, table: Table, asked: Question
 ) -> Explanation:
     """Return the explanation of one row of a table, by its features or by its cells."""
     reader = model._input
-    row, name_of = reader.table_rows(model, table), names_of_model(reader)
+    row, name_of, known = reader.table_rows(model, table), names_of_model(reader), reader.columns
+    parsed = known.parsed(model, table)
+    state, first = known.known, {name: column[0] for name, column in parsed.items()}
     if row.measured is not None:
-        cells = Cells(model, table)
-        return explained(learner, row, cells.naming, label, rival, n, cells)
-    if not row.dense:
-        entry = reader.columns.entries_to_score(reader.columns.parsed(model, table), 1)[0]
-        name_of = names_of_entries(entry, row, reader.sub_experts)
-    return explained(learner, row, name_of, label, rival, n)
+        cells, reasons = Cells(model, table, first), Reasons({}, first, moments=state.moments)
+        return explained(learner, row, cells.naming, asked, reasons, cells)
+    if row.dense:
+        return explained(learner, row, name_of, asked)
+    entry = known.entries_to_score(parsed, 1)[0]
+    name_of = names_of_entries(entry, row, reader.sub_experts)
+    reasons = Reasons.of_cells(first, state.schema, state.moments)
+    return explained(learner, row, name_of, asked, reasons)
 
 
 class Cells:
@@ -141,6 +173,7 @@ class Cells:
     ----------
     model : the estimator that reads the table.
     table : one row.
+    parsed : its cells.
 
     Attributes
     ----------
@@ -148,11 +181,10 @@ class Cells:
         if they are of another kind, and how many there are.
     """
 
-    def __init__(self, model: Model, table: Table) -> None:
+    def __init__(self, model: Model, table: Table, parsed: Mapping[str, Any]) -> None:
         schema = model._input.columns.known.schema
-        cells = model._input.columns.parsed(model, table)
         kinds = {column.name: column.kind for column in schema.learnt}
-        found = {name: cells[name][0] for name in kinds if name in cells}
+        found = {name: parsed[name] for name in kinds if name in parsed}
         self._known = {name: cell for name, cell in found.items() if cell is not None}
         are_numbers = [kinds[name] == "number" for name in self._known]
         self.numbers = np.arange(len(self._known))
@@ -166,9 +198,10 @@ class Cells:
         self._model, self._table, self._kinds = model, table, kinds
 
     def naming(self, place: int, number: int, is_feature: bool) -> str:
-        """Return the name of a cell: that of its column, and its category if it has one."""
+        """Return the name of a cell."""
         name = [*self._known][place]
-        return f"{name}={self._known[name]}" if self._kinds[name] == "category" else name
+        is_named = self._kinds[name] in ("category", "date")
+        return name_of_cell(name, self._known[name] if is_named else None)
 
     def rows_of(self, masks: npt.NDArray[np.bool_]) -> Rows:
         """Return a row for each mask (n_rows, n_cells), with the cells where it is true."""

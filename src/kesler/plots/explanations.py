@@ -156,7 +156,7 @@ class ExplanationDisplay:
         self.ax_.set_title(headline, loc="left", color=INK)
         what = "score" if self.explanation.rival_score is None else "margin"
         self.ax_.set_xlabel(f"contribution to the {what}", color=INK)
-        self.ax_.set_ylabel("feature", color=INK)
+        self.ax_.set_ylabel("feature" if self.explanation.by_feature else "reason", color=INK)
         self.ax_.set_yticks(range(len(shown)), [_cut(each.label) for each in shown])
         self.ax_.invert_yaxis()
         self.ax_.axvline(0, color=INK, linewidth=0.8)
