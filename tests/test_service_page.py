@@ -272,6 +272,54 @@ def test_keys_move_search_and_can_be_turned_off(opened, filled):
     assert not page.locator("#use-keys").is_checked()
 
 
+def confidences(page):
+    said = page.locator("#items").inner_text()
+    return [int(each) for each in re.findall(r"confidence (\d+) %", said)]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_an_item_has_one_confidence_and_reasons_in_words(opened, server, filled, width):
+    page = opened(filled, width)
+    said = Client(server.url, "filled")
+    n_marked = 0
+    for item in page.locator(".item").all():
+        text = item.locator(".text").inner_text()
+        answer = said.predict(text, explain=100)
+        label, confidence = item.locator("strong").inner_text(), confidences(page)
+        assert label == answer["label"]
+        shares = item.locator(".share").all_inner_texts()
+        first = f"{100 * answer['confidence']:.0f} %"
+        assert shares[0] == first and f"confidence {first}" in item.locator(".said").inner_text()
+        assert len(confidence) == 10
+        assert sum(int(re.sub(r"\D", "", each)) for each in shares if "<" not in each) <= 102
+        names = {each["feature"] for each in answer["explanation"]["contributions"]}
+        why = item.locator(".why bdi").all_inner_texts()
+        assert why and {name for each in why for name in each.split(", ")} <= names
+        marks = item.locator("mark").all_inner_texts()
+        assert {each.lower() for each in marks} <= {*re.findall(r"[\w']+", text.lower())}
+        n_marked += len(marks)
+        page.keyboard.press("j")
+    assert n_marked > 10
+
+
+def test_cells_are_marked_and_the_person_is_called_so(opened, server):
+    client = Client(server.url, "cells")
+    client.create()
+    rows = [{"subject": text[:20], "body": text, "amount": len(text)} for text, _ in TEXTS[:60]]
+    client.learn_many([(row, ("card" if "card" in row["body"] else "other")) for row in rows])
+    row = {"subject": "My card", "body": "where is my card?", "amount": 20, "person": "ann@b.org"}
+    url = f"{server.url}/api/models/cells/import"
+    body = json.dumps(row).encode()
+    urllib.request.urlopen(urllib.request.Request(url, body, method="POST")).read()
+    page = opened("/models/cells")
+    text = page.locator(".item .text").inner_text()
+    assert text == "subject: My card\nbody: where is my card?\namount: 20"
+    marks = page.locator("mark").all_inner_texts()
+    assert "card" in marks and not {"subject", "body", "amount"} & {*marks}
+    assert "body: card" in page.locator(".why").inner_text()
+    assert page.locator(".subject").inner_text() == "person: ann@b.org"
+
+
 def test_search_and_order_choose_the_items(opened, filled):
     page = opened(f"{filled}?q=CARD")
     texts = page.locator(".item .text").all_inner_texts()
@@ -281,11 +329,11 @@ def test_search_and_order_choose_the_items(opened, filled):
     page.get_by_role("button", name="Show").click()
     page.wait_for_url("**order=useful*")
     assert "A label budget would ask about these first" in page.locator(".count").inner_text()
-    sure = [int(each) for each in re.findall(r"(\d+) % sure", page.locator("#items").inner_text())]
+    sure = confidences(page)
     page.locator("#order").select_option("arrival")
     page.get_by_role("button", name="Show", exact=True).click()
     page.wait_for_url("**order=arrival*")
-    rest = [int(each) for each in re.findall(r"(\d+) % sure", page.locator("#items").inner_text())]
+    rest = confidences(page)
     assert len(sure) == len(rest) == 10 and sum(sure) < sum(rest)
 
 

@@ -81,7 +81,7 @@ class PredictRequest(Request):
         Meta(description="the number of the most probable classes to list, true for all"),
     ] = 0
     explain: Annotated[
-        int, Meta(ge=0, le=MOST_FEATURES, description="the number of features of an explanation")
+        int, Meta(ge=0, le=MOST_FEATURES, description="the number of reasons of an explanation")
     ] = 0
     separator: Annotated[
         Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS)] | None,
@@ -275,7 +275,9 @@ class Probability(Struct):
     """A class with its probability."""
 
     label: Label
-    probability: float
+    probability: Annotated[
+        float, Meta(description="among the classes seen so far, which confidence does not assume")
+    ]
 
 
 class Node(Struct):

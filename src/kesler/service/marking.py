@@ -1,16 +1,16 @@
-"""Marking: which words of a text speak for the class that is suggested."""
+"""Marking: which words of a text speak for the class that is suggested, and which cells do."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kesler.learner.explanations import Contribution
+from kesler.learner.explanations import Contribution, Explanation, MarkedText, Span
 
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 MARKED = 0.15  # the least share of the largest contribution that is marked
 MOST_REASONS = 5
+CUT = "…"
+"""What ends a text of which only the beginning is shown."""
 
 
 class Piece(NamedTuple):
@@ -21,25 +21,23 @@ class Piece(NamedTuple):
 
 
 class Marked(NamedTuple):
-    """A text in pieces, and the words that speak for the class and against it."""
+    """A text in pieces, and the words and cells that speak for the class and against it."""
 
     pieces: list[Piece]
     pro: list[str]
     contra: list[str]
 
 
-def marked(text: str, contributions: Iterable[Contribution]) -> Marked:
-    """Return a text with its words marked by what they contribute.
-
-    Features of a text are words, pairs of words and runs of letters; what a pair or a run
-    contributes is divided among its words.
+def marked(text: str, why: Explanation, starts: Mapping[str | None, int]) -> Marked:
+    """Return a text with its words marked by what they contribute, all occurrences together.
 
     Parameters
     ----------
     text : str
-        A text as it was learnt or is to be predicted.
-    contributions : iterable of Contribution
-        Those of its explanation.
+        The text that is shown; a word that it cuts off is not marked.
+    why : Explanation
+    starts : mapping
+        Where texts of the row begin in the text, by column; None for a row that is a text.
 
     Returns
     -------
@@ -47,23 +45,44 @@ def marked(text: str, contributions: Iterable[Contribution]) -> Marked:
 
     Examples
     --------
-    >>> parts = [Contribution("cash", 1.0, 0.5, 0.0, -0.5), Contribution("the", 1.0, -0.2, 0, 0.1)]
-    >>> found = marked("Win the cash!", parts)
-    >>> [piece.text for piece in found.pieces if piece.strength], found.pro, found.contra
-    (['the', 'cash'], ['cash'], ['the'])
+    >>> from kesler import OnlineClassifier
+    >>> model = OnlineClassifier().fit(["win cash", "team lunch"] * 9, ["spam", "work"] * 9)
+    >>> found = marked("Win the cash!", model.explain_one("Win the cash!", "spam"), {None: 0})
+    >>> [piece.text for piece in found.pieces if piece.strength > 0], found.pro
+    (['Win', 'cash'], ['cash', 'win'])
     """
-    places = [match.span() for match in _WORD.finditer(text)]
-    words = [text[start:end].lower() for start, end in places]
-    shares = _shares(words, contributions)
-    most = max(map(abs, shares), default=0.0)
-    strengths = [_strength(share / most) if most > 0 else 0 for share in shares]
+    shown = [each for each in why.texts if each.column in starts]
+    spans = [span for each in shown for span in _by_word(each, starts[each.column])]
+    margins = [each.margin for each in why.contributions] + [each.margin for each in spans]
+    most = max(map(abs, margins), default=0.0) or 1.0
+    return Marked(
+        _pieces(text, spans, most),
+        _named(each for each in why.contributions if each.margin >= MARKED * most),
+        _named(each for each in why.contributions if each.margin <= -MARKED * most),
+    )
+
+
+def _by_word(marks: MarkedText, start: int) -> list[Span]:
+    """Return the words of a text that begins at `start`, each with what it contributes in all."""
+    words = [marks.text[span.start : span.end].casefold() for span in marks.spans]
+    sums = dict.fromkeys(words, 0.0)
+    for word, span in zip(words, marks.spans, strict=True):
+        sums[word] += span.margin
+    placed = zip(words, marks.spans, strict=True)
+    return [Span(start + s.start, start + s.end, sums[word]) for word, s in placed]
+
+
+def _pieces(text: str, spans: Iterable[Span], most: float) -> list[Piece]:
+    """Return a text cut where its marks begin and end."""
+    n_shown = len(text.removesuffix(CUT))
     pieces, at = list[Piece](), 0
-    for (start, end), strength in zip(places, strengths, strict=True):
-        if strength:
+    for start, end, margin in spans:
+        strength = _strength(margin / most)
+        if strength and end <= n_shown:
             pieces += [Piece(text[at:start], 0), Piece(text[start:end], strength)]
             at = end
     pieces.append(Piece(text[at:], 0))
-    return Marked([p for p in pieces if p.text], *_named(words, shares, strengths))
+    return [each for each in pieces if each.text]
 
 
 def _strength(share: float) -> int:
@@ -71,36 +90,7 @@ def _strength(share: float) -> int:
     return size if share > 0 else -size
 
 
-def _shares(words: Sequence[str], contributions: Iterable[Contribution]) -> list[float]:
-    """Return the sum of what is contributed by each word."""
-    shares = [0.0] * len(words)
-    line = f" {' '.join(words)} "
-    owners = [-1]
-    for i, word in enumerate(words):
-        owners += [i] * len(word) + [-1]
-    for each in contributions:
-        found = _places(str(each.feature), line, owners)
-        for i in found:
-            shares[i] += each.margin / len(found)
-    return shares
-
-
-def _places(feature: str, line: str, owners: Sequence[int]) -> list[int]:
-    """Return the words of every letter where a feature stands; runs are upper-case."""
-    is_run = feature != feature.lower()
-    wanted = feature.lower() if is_run else f" {feature} "
-    found, at = list[int](), line.find(wanted)
-    while at >= 0:
-        found += [i for i in owners[at : at + len(wanted)] if i >= 0]
-        at = line.find(wanted, at + 1)
-    return found
-
-
-def _named(
-    words: Sequence[str], shares: Sequence[float], strengths: Sequence[int]
-) -> tuple[list[str], list[str]]:
-    """Return the marked words for and against, those that contribute most first, each once."""
-    order = sorted(range(len(words)), key=lambda i: -abs(shares[i]))
-    pro = dict.fromkeys(words[i] for i in order if strengths[i] > 0)
-    contra = dict.fromkeys(words[i] for i in order if strengths[i] < 0)
-    return [*pro][:MOST_REASONS], [*contra][:MOST_REASONS]
+def _named(contributions: Iterable[Contribution]) -> list[str]:
+    """Return the names of contributions, with the numbers in cells."""
+    names = (f"{each.label} {each.written}".strip() for each in contributions)
+    return [*names][:MOST_REASONS]

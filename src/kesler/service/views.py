@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kesler.data.labels import NEW
 from kesler.durable.items import Item
 from kesler.errors import KeslerError
+from kesler.learner.explanations import MarkedText
+from kesler.online.uncertain import assessed_one, require_single
 from kesler.service.answers import jsonable, ranked
-from kesler.service.marking import Piece, marked
+from kesler.service.marking import CUT, Piece, marked
 from kesler.service.names import shown_name
 from kesler.service.rows_in import SURROGATE, UNSHOWN
 from kesler.service.served import Served
@@ -46,14 +49,14 @@ class Shown(NamedTuple):
 
     id: str
     pieces: list[Piece]
+    pro: list[str]
+    contra: list[str]
     subject: str | None
     note: str | None = None
     label: str | None = None
     confidence: str = ""
     may_be_new: bool = False
     choices: tuple[Choice, ...] = ()
-    pro: tuple[str, ...] = ()
-    contra: tuple[str, ...] = ()
 
 
 # ---- words --------------------------------------------------------------------------------------
@@ -112,13 +115,32 @@ def row_text(row: Any) -> str:
     return ", ".join(f"{value:g}" for value in row)
 
 
+def starts_of_texts(row: Any, texts: Iterable[MarkedText]) -> dict[str | None, int]:
+    r"""Return where texts of a row begin in it as text; those that it shows otherwise are left out.
+
+    Examples
+    --------
+    >>> starts_of_texts({"hours": 3, "kind": "card"}, [MarkedText("kind", "card", ())])
+    {'kind': 15}
+    """
+    row = jsonable(row)
+    if isinstance(row, str):
+        return {each.column: 0 for each in texts if each.text == row}
+    found, at, of_columns = dict[str | None, int](), 0, {each.column: each.text for each in texts}
+    for name, value in row.items() if isinstance(row, Mapping) else ():
+        if of_columns.get(name) == value:
+            found[name] = at + len(f"{name}: ")
+        at += len(f"{name}: {_cell(value)}\n")
+    return found
+
+
 def _cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def clipped(text: str, most: int = LONGEST) -> str:
     """Return the beginning of a text; characters that cannot be shown become signs."""
-    text = text if len(text) <= most else f"{text[:most]}…"
+    text = text if len(text) <= most else text[:most] + CUT
     return NOT_SHOWN.sub("�", text)
 
 
@@ -196,7 +218,7 @@ def _doubt(estimator: Any, row: Any) -> float:
 def shown(estimator: Any, item: Item) -> Shown:
     """Return an item with what the model says of it."""
     text = clipped(row_text(item.row) if item.title is None else item.title or item.id)
-    plain = Shown(item.id, [Piece(text, 0)], item.subject, item.note)
+    plain = Shown(item.id, [Piece(text, 0)], [], [], item.subject, item.note)
     if not estimator.n_known_:
         return plain
     try:
@@ -209,45 +231,54 @@ def _decode(estimator: Any, item: Item, text: str) -> Shown:
     with estimator._between_trials():
         probable = ranked(estimator, item.row, MOST_CHOICES)
         covered = estimator.predict_set_one(item.row, COVERAGE)
-        confidence = float(estimator.confidence_one(item.row))
+        said = assessed_one(require_single(estimator), item.row)
         why = estimator.explain_one(item.row, n=N_REASONS)
     inside = {shown_name(each) for each in covered if each is not NEW}
-    label = shown_name(why.label)
+    label, confidence = shown_name(why.label), float(said.confidence[0])
     pairs = sorted(
         ((shown_name(name), p) for name, p in probable), key=lambda pair: pair[0] != label
     )
+    shares = shares_of_classes([p for _, p in pairs], confidence, float(said.new[0]))
     choices = [
         Choice(name, percent(p), name in inside or i == 0)
-        for i, (name, p) in enumerate(pairs[:MOST_CHOICES])
+        for i, ((name, _), p) in enumerate(zip(pairs, shares, strict=True))
         if i < LEAST_CHOICES or p >= LEAST_SHARE or name in inside
     ]
-    shown_parts = () if item.title == "" else why.contributions  # else they would tell of the row
-    reasons = marked(text, shown_parts)
-    if not isinstance(item.row, str):
-        reasons = _named_reasons(text, shown_parts)
+    if item.title == "":  # reasons would tell of the row
+        why = replace(why, contributions=(), texts=())
+    starts = starts_of_texts(item.row, why.texts) if item.title is None else {}
     return Shown(
         item.id,
-        reasons.pieces,
-        item.subject,
-        item.note,
-        label,
-        percent(confidence),
-        any(each is NEW for each in covered),
-        tuple(choices),
-        tuple(reasons.pro),
-        tuple(reasons.contra),
+        *marked(text, why, starts),
+        subject=item.subject,
+        note=item.note,
+        label=label,
+        confidence=percent(confidence),
+        may_be_new=any(each is NEW for each in covered),
+        choices=tuple(choices),
     )
 
 
-def _named_reasons(text: str, contributions: Any) -> Any:
-    """Return the reasons of a row that is no text: the names of its features."""
-    found = marked("", ())
-    ranked_features = [(str(each.label), each.margin) for each in contributions[:5]]
-    return found._replace(
-        pieces=[Piece(text, 0)],
-        pro=[name for name, margin in ranked_features if margin > 0],
-        contra=[name for name, margin in ranked_features if margin < 0],
-    )
+def shares_of_classes(probabilities: Sequence[float], confidence: float, new: float) -> list[float]:
+    """Return what is shown beside the classes: the confidence in the first, and the rest of others.
+
+    The others, and a class that is new, share what the confidence leaves as their probabilities do.
+
+    Parameters
+    ----------
+    probabilities : sequence of float
+        Those of classes, the predicted one first; there may be more classes.
+    confidence, new : float
+        The probabilities that the prediction is right, and that the class is new.
+
+    Examples
+    --------
+    >>> [round(share, 3) for share in shares_of_classes([0.8, 0.1, 0.1], 0.9, 0.2)]
+    [0.9, 0.022, 0.022]
+    """
+    first, *others = ((1 - new) * p for p in probabilities)
+    scale = (1 - confidence) / max(1 - first, sum(others), 1e-12)
+    return [confidence, *(scale * p for p in others)]
 
 
 def last_answer(served: Served, name: str) -> dict[str, str] | None:

@@ -1,0 +1,124 @@
+"""The marks and reasons of items on the page, and the one figure of confidence beside them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kesler import NEW, OnlineClassifier
+from kesler.durable.items import Item
+from kesler.service.views import LONGEST, percent, row_text, shares_of_classes, shown
+
+TEXTS = ["win cash now", "team lunch today", "cash prize for you", "lunch agenda"] * 8
+LABELS = ["spam", "work"] * 16
+
+
+@pytest.fixture(scope="module")
+def of_texts():
+    return OnlineClassifier().partial_fit(TEXTS, LABELS)
+
+
+@pytest.fixture(scope="module")
+def of_table():
+    rows = [
+        {"subject": text[:8], "body": text, "amount": 100.0 * (i % 2) + i % 7, "kind": "ab"[i % 2]}
+        for i, text in enumerate(TEXTS)
+    ]
+    return OnlineClassifier(columns={"subject": "text", "body": "text"}).fit(rows, LABELS)
+
+
+def marks_of(found):
+    return [piece.text for piece in found.pieces if piece.strength]
+
+
+def text_of(found):
+    return "".join(piece.text for piece in found.pieces)
+
+
+def test_words_of_a_text_are_marked_and_named(of_texts):
+    found = shown(of_texts, Item("1", "Cash?\x07 At LUNCH"))
+    assert text_of(found) == "Cash?� At LUNCH"
+    strengths = {piece.text: piece.strength for piece in found.pieces}
+    why = of_texts.explain_one("Cash?\x07 At LUNCH")
+    assert found.label == why.label and {*marks_of(found)} <= {"Cash", "At", "LUNCH"}
+    for word in ("Cash", "LUNCH"):
+        margin = sum(span.margin for span in why.texts[0].spans
+                     if why.texts[0].text[span.start : span.end] == word)  # fmt: skip
+        assert np.sign(strengths[word]) == np.sign(margin)
+    names = {each.feature: each.margin for each in why.contributions}
+    assert found.pro and all(names[name] > 0 for name in found.pro)
+    assert found.contra and all(names[name] < 0 for name in found.contra)
+    assert [*map(names.get, found.pro)] == sorted(map(names.get, found.pro), reverse=True)
+
+
+def test_texts_of_a_table_are_marked_where_they_stand(of_table):
+    row = {"kind": "a", "subject": "win cash", "amount": 3, "body": "lunch: win cash"}
+    found = shown(of_table, Item("1", row))
+    assert text_of(found) == row_text(row)
+    at, places = 0, []
+    for piece in found.pieces:
+        places += [at] if piece.strength else []
+        at += len(piece.text)
+    first, second = row_text(row).index("win cash"), row_text(row).index("lunch")
+    inside = [*range(first, first + 8), *range(second, second + 15)]
+    assert places and {*places} <= {*inside}
+    named = [*found.pro, *found.contra]
+    assert any(name.startswith("subject: ") for name in named)
+    assert not any("~" in name for name in named)
+
+
+def test_numbers_are_named_with_their_mean():
+    rows = [{"amount": 100.0 * (i % 2) + i % 7, "note": f"word{i}"} for i in range(60)]
+    model = OnlineClassifier(columns={"note": "text"}).fit(rows, ["low", "high"] * 30)
+    found = shown(model, Item("1", {"amount": 714.0, "note": "word"}))
+    mean = np.mean([row["amount"] for row in rows])
+    assert found.label == "high" and f"amount 714 (mean {mean:.4g})" in found.pro
+
+
+def test_marks_end_where_the_text_is_cut(of_texts):
+    text = "cash " * LONGEST
+    found = shown(of_texts, Item("1", text))
+    assert text_of(found) == text[:LONGEST] + "…"
+    assert marks_of(found) == ["cash"] * (LONGEST // 5)
+    middle = "x" * (LONGEST - 2) + " cash"
+    assert text_of(shown(of_texts, Item("1", middle))) == middle[:LONGEST] + "…"
+
+
+def test_an_item_without_a_title_tells_nothing_of_its_row(of_texts):
+    found = shown(of_texts, Item("m7", "win cash", title=""))
+    assert text_of(found) == "m7" and not (found.pro or found.contra or marks_of(found))
+    titled = shown(of_texts, Item("m7", "win cash", title="Prizes\ncash@example.org"))
+    assert text_of(titled) == "Prizes\ncash@example.org"
+    assert titled.pro and not marks_of(titled)
+
+
+@pytest.mark.parametrize("text", ["win lunch", "cash", "zebra", "team prize for you", ""])
+def test_the_confidence_is_the_figure_of_the_suggestion(of_texts, text):
+    found = shown(of_texts, Item("1", text))
+    assert found.label == of_texts.predict_one(text)
+    confidence = percent(of_texts.confidence_one(text))
+    assert found.confidence == found.choices[0].share == confidence
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=9),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
+def test_shares_of_classes_and_of_a_new_one_sum_to_one(weights, confidence, new):
+    total = sum(weights)
+    probabilities = [each / total for each in weights] if total > 1e-3 else [1.0]
+    first, *others = found = shares_of_classes(probabilities, confidence, new)
+    assert len(found) == len(probabilities) and first == confidence
+    assert all(0 <= each <= 1 for each in found) and sum(found) <= 1 + 1e-9
+    if (1 - new) * probabilities[0] < 0.999:
+        scale = (1 - confidence) / (1 - (1 - new) * probabilities[0])
+        assert others == [pytest.approx(scale * (1 - new) * p) for p in probabilities[1:]]
+        assert sum(found) + scale * new == pytest.approx(1)
+
+
+def test_shares_of_a_model_leave_room_for_a_new_class(of_texts):
+    p = of_texts.predict_proba_one("zebra", new=True)
+    assert p[NEW] > 0.05
+    shares = [float(each.share.split()[0]) for each in shown(of_texts, Item("1", "zebra")).choices]
+    assert sum(shares) < 100
