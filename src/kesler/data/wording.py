@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from kesler.data.texts import GRAMS, cut, folded, letters_of, patterns, units
+from kesler.data.texts import FIRST_CUT, GRAMS, cut, folded, letters_of, patterns, units
 
 Pieces = tuple[int, ...]
 """The numbers of pieces, for each letter that is meant."""
@@ -61,21 +61,14 @@ class Wording:
         self.text = text
         found = units(text)
         self.pieces = [*_pieces(text, found)]
-        of_units = [tuple(group) for _, group in groupby(range(len(self.pieces)), self._unit_of)]
-        self._tokens = [
-            each
-            for unit, pieces in zip(found, of_units, strict=True)
-            for each in _cut(unit, pieces)
-        ]
-        phrases = self._tokens if of_column else [*zip(found, of_units, strict=True)]
-        self._phrases = phrases
+        placed = self._tokens = [*_placed(found, self.pieces)]
+        if max(found, default="") >= FIRST_CUT:
+            self._tokens = [token for unit, pieces in placed for token in _cut(unit, pieces)]
+        self._phrases = self._tokens if of_column else placed
         self._capitals = not of_column
         self._line, self._owners = self._lined()
         self._of_words: dict[int, dict[str, list[Pieces]]] = {}
         self._of_runs: dict[int, dict[str, list[Pieces]]] = {}
-
-    def _unit_of(self, piece: int) -> int:
-        return self.pieces[piece].unit
 
     def _lined(self) -> tuple[str, list[int]]:
         """Return the line of which runs are parts, and the piece of each letter, -1 of spaces."""
@@ -182,6 +175,15 @@ def _listed(named: Iterable[tuple[str, Pieces]]) -> dict[str, list[Pieces]]:
     return found
 
 
+def _placed(found: Sequence[str], pieces: Sequence[Piece]) -> Iterator[tuple[str, Pieces]]:
+    """Yield the units of a text with the pieces that they are made of."""
+    if len(found) == len(pieces):
+        yield from ((unit, (i,)) for i, unit in enumerate(found))
+        return
+    for unit, group in groupby(range(len(pieces)), lambda i: pieces[i].unit):
+        yield found[unit], tuple(group)
+
+
 def _cut(unit: str, pieces: Pieces) -> Iterator[tuple[str, Pieces]]:
     """Yield the tokens of a unit with the pieces that they are made of."""
     tokens = [*cut(unit)]
@@ -202,7 +204,7 @@ def _pieces(text: str, found: Sequence[str]) -> Iterator[Piece]:
     for i, unit in enumerate(found):
         start = line.find(unit, at)
         at = at if start < 0 else start
-        letters = letters_of(unit)
+        letters = letters_of(unit) if unit >= FIRST_CUT else []
         for part in letters or [unit]:
             ends = (0, 0) if start < 0 else (origins[at], origins[at + len(part)])
             yield Piece(part, *ends, i, not letters)

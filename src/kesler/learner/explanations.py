@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -133,6 +133,14 @@ class MarkedText(NamedTuple):
     spans: tuple[Span, ...]
 
 
+class Marks(Protocol):
+    """What computes the marked texts of a row."""
+
+    def texts(self) -> tuple[MarkedText, ...]:
+        """Return the texts of the row, with what each of their words contributes."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     r"""Why a row has its score of one class, and its margin over another.
@@ -161,11 +169,11 @@ class Explanation:
     intercept : Contribution
         What no feature adds: the intercept, or the scores of a baseline ("baseline") where
         contributions are differences from one.
-    texts : tuple of MarkedText, default ()
-        The texts of the row, with what each of their words contributes.
     by_feature : bool, default True
         Whether single features were asked for; if so, `str` has a column for each part of a
         contribution.
+    marks : Marks or None, default None
+        What computes `texts`; None for a row without texts.
 
     Notes
     -----
@@ -222,13 +230,18 @@ class Explanation:
     contributions: tuple[Contribution, ...]
     remainder: Contribution
     intercept: Contribution
-    texts: tuple[MarkedText, ...] = ()
     by_feature: bool = True
+    marks: Marks | None = field(default=None, repr=False, compare=False)
 
     @property
     def margin(self) -> float:
         """The score of the class minus that of the rival; its score if there is no rival."""
         return self.score - (self.rival_score or 0.0)
+
+    @property
+    def texts(self) -> tuple[MarkedText, ...]:
+        """The texts of the row, with what each of their words contributes; computed each time."""
+        return () if self.marks is None else self.marks.texts()
 
     @property
     def summands(self) -> tuple[Contribution, ...]:
@@ -349,10 +362,11 @@ class Terms(NamedTuple):
         name_of: Naming,
         *,
         by_feature: bool,
+        marks: Marks | None = None,
     ) -> Explanation:
         """Return the explanation with the n largest contributions.
 
-        name_of : names features and sub-experts.
+        name_of : names features and sub-experts; other parameters are those of `Explanation`.
         """
         order = np.argsort(-np.abs(self.margins), kind="stable")
         top, rest = order[:n], order[n:]
@@ -366,7 +380,8 @@ class Terms(NamedTuple):
             tuple(map(_contribution, names, chosen)),
             summed(REMAINDER, None, self.table[rest].sum(axis=0), len(rest)),
             summed(start_name, self.start_value, self.start, 0),
-            by_feature=by_feature,
+            by_feature,
+            marks,
         )
 
     @property
@@ -377,7 +392,10 @@ class Terms(NamedTuple):
 
     def names(self, name_of: Naming) -> list[str | int]:
         """Return the names of all."""
-        return [self._name(i, name_of) for i in range(len(self.numbers))]
+        if self.name_of is not None:
+            return [self.name_of(i) for i in range(len(self.numbers))]
+        n = self.n_features
+        return [name_of(i, number, i < n) for i, number in enumerate(self.numbers.tolist())]
 
     def _name(self, i: int, name_of: Naming) -> str | int:
         if self.name_of is not None:

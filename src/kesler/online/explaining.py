@@ -78,10 +78,11 @@ def explained(
     named = labels[code - first], None if other is None else labels[other - first]
     if reasons is None or terms.name_of is not None:  # support vectors are no features
         return terms.explained(*named, pair, n, name_of, by_feature=asked.features)
-    names = terms.names(name_of)
+    names = terms.names(name_of) if reasons.names is None else reasons.names
     listed = terms if asked.features or cells else reasons.summed(terms, names)
-    why = listed.explained(*named, pair, n, name_of, by_feature=asked.features)
-    return reasons.told(why, terms, names)
+    marks = reasons.marks(terms, names)
+    why = listed.explained(*named, pair, n, name_of, by_feature=asked.features, marks=marks)
+    return reasons.compared(why)
 
 
 def _classes_of(
@@ -142,7 +143,7 @@ def explained_row(model: Model, learner: AnyLearner, x: Any, asked: Question) ->
     if not by_name or row.dense:
         return explained(learner, row, names_of_model(reader), asked)
     words = reader.words_of(model, [x]) if isinstance(x, str) else x
-    reasons = Reasons.of_text(x) if isinstance(x, str) else None
+    reasons = Reasons({None: x}, names=[*words]) if isinstance(x, str) else None
     name_of = names_of_entries(words, row, reader.sub_experts)
     return explained(learner, row, name_of, asked, reasons)
 

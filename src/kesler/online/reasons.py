@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,48 +33,52 @@ class Reasons:
 
     Parameters
     ----------
-    wordings : the texts of the row by column, by None if it is a text alone.
+    texts : the texts of the row by column, by None if it is a text alone.
     cells : the other cells of the row, by column.
     schema : the columns; None if the row is a text alone.
     moments : those of the numbers learnt so far.
+    names : those of its features in their order, if they are listed.
     """
 
     def __init__(
         self,
-        wordings: Mapping[str | None, Wording],
+        texts: Mapping[str | None, str],
         cells: Mapping[str, Any] | None = None,
         schema: Schema | None = None,
         moments: Moments | None = None,
+        names: Sequence[str] | None = None,
     ) -> None:
-        self._wordings, self._cells = wordings, cells or {}
+        self.names = names
+        self.texts, self._cells = texts, cells or {}
         learnt = [] if schema is None else schema.learnt
         self._alone = len(learnt) < 2
         self._columns = _by_prefix(learnt)
         self._means = {name: mean for name, (n, mean, _) in (moments or {}).items() if n}
 
     @classmethod
-    def of_text(cls, text: str) -> Reasons:
-        """Return the reasons of a row that is a text."""
-        return cls({None: Wording(text, of_column=False)})
-
-    @classmethod
     def of_cells(cls, row: Mapping[str, Any], schema: Schema, moments: Moments) -> Reasons:
         """Return the reasons of a row of a table, given its parsed cells."""
         kinds = {column.name: column.kind for column in schema.learnt}
         present = {name: cell for name, cell in row.items() if name in kinds and cell is not None}
-        texts = {name: cell for name, cell in present.items() if kinds[name] == "text"}
-        wordings: dict[str | None, Wording] = {
-            name: Wording(text, of_column=True) for name, text in texts.items()
-        }
+        texts: dict[str | None, str] = {n: c for n, c in present.items() if kinds[n] == "text"}
         others = {name: cell for name, cell in present.items() if name not in texts}
-        return cls(wordings, others, schema, moments)
+        return cls(texts, others, schema, moments)
+
+    @cached_property
+    def wordings(self) -> dict[str | None, Wording]:
+        """The words of the texts, by column."""
+        return {
+            name: Wording(text, of_column=name is not None) for name, text in self.texts.items()
+        }
 
     # ---- sums -------------------------------------------------------------------------------
 
     def summed(self, terms: Terms, names: Sequence[str | int]) -> Terms:
         """Return the contributions of reasons, given those of features and their names."""
+        if None in self.texts and _are_words(names):
+            return terms._replace(values=np.full(len(names), np.nan))
         numbers: dict[str, int] = {}
-        of_terms, of_reasons, shares = [], [], []
+        of_terms, of_reasons, shares = list[int](), list[int](), list[float]()
         for i, name in enumerate(names):
             for reason, share in self._shares(str(name)):
                 of_terms.append(i)
@@ -91,54 +96,43 @@ class Reasons:
             name_of=lambda i: found[i],
         )
 
-    def told(self, why: Explanation, terms: Terms, names: Sequence[str | int]) -> Explanation:
-        """Return an explanation with the marked texts of the row and the means of its numbers.
+    def marks(self, terms: Terms, names: Sequence[str | int]) -> Marking | None:
+        """Return what marks the texts of the row, given contributions of features; None without."""
+        return Marking(self, names, terms) if self.texts else None
 
-        terms, names : the contributions of features, and their names.
-        """
-        contributions = tuple(
-            each._replace(mean=self._means.get(str(each.feature))) for each in why.contributions
-        )
-        return replace(why, contributions=contributions, texts=self._texts(terms.margins, names))
+    def compared(self, why: Explanation) -> Explanation:
+        """Return an explanation with the means of numbers."""
+        if not self._means:
+            return why
+        means = (self._means.get(str(each.feature)) for each in why.contributions)
+        pairs = zip(why.contributions, means, strict=True)
+        return replace(why, contributions=tuple(each._replace(mean=mean) for each, mean in pairs))
 
     def _value(self, reason: str) -> float:
         cell = self._cells.get(reason)
         return cell if isinstance(cell, float) else np.nan
 
-    def _texts(self, margins: Doubles, names: Sequence[str | int]) -> tuple[MarkedText, ...]:
-        """Return the texts of the row with what the features of each of their words contribute."""
-        found = {column: np.zeros(len(each.pieces)) for column, each in self._wordings.items()}
-        for name, margin in zip(names, margins.tolist(), strict=True):
-            if (known := self._of_text(str(name))) is not None:
-                column, feature, is_run = known
-                places = self._wordings[column].places(feature, is_run=is_run)
-                np.add.at(found[column], [*places], margin / max(1, len(places)))
-        return tuple(
-            MarkedText(column, wording.text, _spans(wording, found[column]))
-            for column, wording in self._wordings.items()
-        )
-
     # ---- features ---------------------------------------------------------------------------
 
     def _shares(self, feature: str) -> Shares:
         """Return the reasons that a feature belongs to; itself if it is of no other."""
-        if (known := self._of_text(feature)) is not None:
+        if (known := self.of_text(feature)) is not None:
             column, part, is_run = known
             before = "" if self._alone else f"{column}: "
-            shares = self._wordings[column].shares(part, is_run=is_run)
+            shares = self.wordings[column].shares(part, is_run=is_run)
             return [(before + name, share) for name, share in shares] or [(feature, 1.0)]
         cell, rest = self._parted(feature)
         return [(feature if cell is None else self._cell_of(cell, rest), 1.0)]
 
-    def _of_text(self, feature: str) -> tuple[str | None, str, bool | None] | None:
+    def of_text(self, feature: str) -> tuple[str | None, str, bool | None] | None:
         """Return the column of a feature of a text, its characters, and whether they are a run.
 
         None if it is of no text; whether it is a run is not known of a text alone.
         """
-        if None in self._wordings:
+        if None in self.texts:
             return None, feature, None
         column, rest = self._parted(feature)
-        if column is None or column.name not in self._wordings:
+        if column is None or column.name not in self.texts:
             return None
         return column.name, rest[1:], rest[:1] != ":"
 
@@ -165,6 +159,40 @@ class Reasons:
         return name_of_cell(name, self._cells.get(name))
 
 
+class Marking:
+    """What computes the marked texts of a row from the contributions of its features.
+
+    Parameters
+    ----------
+    reasons : those of the row.
+    names, terms : the names and the contributions of its features.
+    """
+
+    def __init__(self, reasons: Reasons, names: Sequence[str | int], terms: Terms) -> None:
+        self._reasons, self._names, self._terms = reasons, names, terms
+
+    def texts(self) -> tuple[MarkedText, ...]:
+        """Return the texts of the row, with what each of their words contributes."""
+        wordings = self._reasons.wordings
+        found = {column: [0.0] * len(each.pieces) for column, each in wordings.items()}
+        for name, margin in zip(self._names, self._terms.margins.tolist(), strict=True):
+            if (known := self._reasons.of_text(str(name))) is not None:
+                column, feature, is_run = known
+                places = wordings[column].places(feature, is_run=is_run)
+                for place in places:
+                    found[column][place] += margin / len(places)
+        return tuple(
+            MarkedText(column, wording.text, _spans(wording, found[column]))
+            for column, wording in wordings.items()
+        )
+
+
+def _are_words(names: Sequence[str | int]) -> bool:
+    """Return whether the features of a text alone are words of ASCII: they have no spaces."""
+    joined = " ".join(map(str, names))
+    return joined.isascii() and joined.count(" ") == len(names) - 1
+
+
 def name_of_cell(column: str, cell: Any) -> str:
     """Return the name of a cell: that of its column, and the category or the date in it."""
     return column if isinstance(cell, (float, list)) or cell is None else f"{column}={cell}"
@@ -178,10 +206,10 @@ def _by_prefix(columns: Sequence[Column]) -> dict[str, Column]:
     return {name: found[name] for name in sorted(found, key=len, reverse=True)}
 
 
-def _spans(wording: Wording, margins: Doubles) -> tuple[Span, ...]:
+def _spans(wording: Wording, margins: Sequence[float]) -> tuple[Span, ...]:
     """Return the places of words with what they contribute; words of unknown place have none."""
     return tuple(
         Span(piece.start, piece.end, margin)
-        for piece, margin in zip(wording.pieces, margins.tolist(), strict=True)
+        for piece, margin in zip(wording.pieces, margins, strict=True)
         if piece.start < piece.end
     )

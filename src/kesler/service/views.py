@@ -245,7 +245,7 @@ def _decode(estimator: Any, item: Item, text: str) -> Shown:
         if i < LEAST_CHOICES or p >= LEAST_SHARE or name in inside
     ]
     if item.title == "":  # reasons would tell of the row
-        why = replace(why, contributions=(), texts=())
+        why = replace(why, contributions=(), marks=None)
     starts = starts_of_texts(item.row, why.texts) if item.title is None else {}
     return Shown(
         item.id,
