@@ -67,6 +67,12 @@ def test_texts_of_a_table_are_marked_where_they_stand(of_table):
     assert not any("~" in name for name in named)
 
 
+def test_texts_that_are_shown_otherwise_are_not_marked(of_table):
+    found = shown(of_table, Item("1", {"body": ["win", "cash"], "kind": "a"}))
+    assert text_of(found) == 'body: ["win", "cash"]\nkind: a'
+    assert found.pro and not marks_of(found)
+
+
 def test_numbers_are_named_with_their_mean():
     rows = [{"amount": 100.0 * (i % 2) + i % 7, "note": f"word{i}"} for i in range(60)]
     model = OnlineClassifier(columns={"note": "text"}).fit(rows, ["low", "high"] * 30)
@@ -115,6 +121,10 @@ def test_shares_of_classes_and_of_a_new_one_sum_to_one(weights, confidence, new)
         scale = (1 - confidence) / (1 - (1 - new) * probabilities[0])
         assert others == [pytest.approx(scale * (1 - new) * p) for p in probabilities[1:]]
         assert sum(found) + scale * new == pytest.approx(1)
+
+
+def test_shares_of_probabilities_that_are_rounded_sum_to_one():
+    assert sum(shares_of_classes([1.0, 0.01, 0.01], 0.5, 0.0)) == pytest.approx(1)
 
 
 def test_shares_of_a_model_leave_room_for_a_new_class(of_texts):

@@ -284,6 +284,8 @@ def test_scripts_without_spaces_have_runs_of_characters(of_column):
     shares = wording.shares(run, is_run=True if of_column else None)
     expected = [("款吗", 1.0)] if of_column else [("款吗", 2 / 3), ("now", 1 / 3)]
     assert shares == [(name, pytest.approx(share)) for name, share in expected]
+    if of_column:  # the tokens are 退 款 吗 退款 款吗 退款吗
+        assert wording.shares("吗 退", is_run=True) == [("吗", 0.5), ("退", 0.5)]
     assert wording.shares("zebra") == [] and wording.places("zebra") == ()
 
 
@@ -342,6 +344,14 @@ def test_numbers_beside_measurements_say_their_mean():
     found = {each.feature: each for each in why.contributions}
     assert found.keys() == {"size", "kind=a"} and why.texts == ()
     assert found["size"].mean == pytest.approx(frame["size"].mean())
+
+
+def test_numbers_that_no_row_had_have_no_mean():
+    rows = [{"note": text, "size": "n/a"} for text, _ in TEXTS]
+    columns = {"note": "text", "size": "number"}
+    model = OnlineClassifier(columns=columns).fit(rows, LABELS)
+    why = model.explain_one({"note": "win", "size": 3.0}, n=ALL)
+    assert {each.mean for each in why.contributions} == {None}
 
 
 def test_single_features_are_listed_on_request():
