@@ -278,7 +278,10 @@ class ProgressiveResult:
 
     @property
     def calibration_error(self) -> float:
-        """Expected calibration error of the predicted classes over the same rows, in 15 bins."""
+        """Expected calibration error of the probabilities of the predicted classes, in 15 bins.
+
+        Rows are those of `log_loss`. That of confidences is in `report`.
+        """
         return calibration_error(self.probabilities[:, 0], ~self.wrong)
 
     def recall_at(self, k: int) -> float:

@@ -20,15 +20,17 @@ NAME_WIDTH = 40  # longer names are cut in tables
 
 
 class Contribution(NamedTuple):
-    r"""What a feature adds to the scores of a class and of its rival.
+    r"""What a feature, a word, a pair of words or a cell adds to the score of a class.
 
     Parameters
     ----------
     feature : str or int
-        The name of the feature, or its position if features have no names.
+        The name of the feature, or its position if features have no names; a word or words with
+        spaces between, behind the name of their column where a table has several; the name of the
+        column of another cell, with the category or the date in it.
     value : float or None
-        The value of the feature in the row, before preprocessing; the similarity of a support
-        vector; None for sums over several features and for a baseline.
+        The value of the feature in the row, before preprocessing; the number in a cell; the
+        similarity of a support vector; None for sums over several features and for a baseline.
     own : float
         What hypotheses of the class, or of its groups, add to its score.
     shared : float

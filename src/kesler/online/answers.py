@@ -110,8 +110,9 @@ def predict_top(self: Model, X: Any, n: int = 5) -> list[list[TopLabel]]:
     -------
     A list for each row of triples (label, score, probability), the highest score first; among equal
     scores, the label seen first. Scores are those of `decision_function`: for label sets, above 0
-    where a label is predicted to be relevant, and probabilities are each label's own. Rankings have
-    no probabilities, which are None.
+    where a label is predicted to be relevant, and probabilities are each label's own; of classes,
+    they are those among the classes seen so far. How probable it is that a prediction is right, is
+    its `confidence`. Rankings have no probabilities, which are None.
 
     Raises
     ------
