@@ -927,7 +927,7 @@ or sparse row
     def _row(self, x: Any, learner: AnyLearner) -> Rows | Event:
         """Return one row that is scored, read into the learner's event buffer if it can be."""
         reader = self._input
-        if reader.read(x, learner, learn=False):
+        if reader.read(self, x, learner, learn=False):
             return learner.event
         return reader.row(self, x, learn=False)
 
@@ -1069,20 +1069,24 @@ or sparse row
         """Learn from one row; return the code of the best class, and scores if `keep_scores`."""
         learner, reader = self._learner, self._reader
         if learner is not None and reader is not None and self.class_weight is None:
-            with learner.lock:
-                names = reader.names
+            columns = reader.columns
+            # What is known of a table changes with each row, and only one call at a time may do it.
+            with nullcontext() if columns.state is None else self._lock, learner.lock:
+                names, known = reader.names, columns.state
                 n_names = 0 if names is None else len(names.indices)
                 n_trials = learner.trials_run[0]
                 try:
                     if learner.memory is not None:
                         self._make_room(y)
                         n_names = 0 if names is None else len(names.indices)
-                    if reader.read(x, learner, learn=True):
+                    is_current = self._learner is learner  # no other call has begun again
+                    if is_current and reader.read(self, x, learner, learn=True):
                         target = self.answer.encoded_one(y, learner.classes)
                         return _trial_of_event(learner, *target, keep_scores=keep_scores)
                 except BaseException:
                     if learner.trials_run[0] == n_trials:  # an interrupt may come after the trial
                         reader.forget_names(n_names)
+                        columns.state = known
                         if names is not None and reader.width is None:
                             learner.uncount(n_names)
                     raise

@@ -15,12 +15,14 @@ from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError, MismatchWarning
+from kesler.learner.combinations import require_half_life
 from kesler.settings.table import AUTO
 
 if TYPE_CHECKING:
     from kesler.data.schema.entries import Entries
     from kesler.data.schema.measurements import Inputs
     from kesler.data.schema.records import Table
+    from kesler.data.schema.row_features import RowPlan
     from kesler.data.schema.schema import Column, Schema
     from kesler.online.model import Model
     from kesler.online.table_state import TableState
@@ -41,6 +43,8 @@ class ColumnReader:
         self.scored: Schema | None = None
         self.left_out = set[str]()
         self._are_numbers: tuple[Any, bool] = (None, False)
+        self._plan: RowPlan | None = None  # of the schema that follows
+        self._planned: Schema | None = None
 
     @property
     def inputs_alone(self) -> Inputs | None:
@@ -285,6 +289,37 @@ class ColumnReader:
         beside = () if inputs is None else inputs.vectors
         return {name: column for name, column in cells.items() if name not in beside}
 
+    def features_of_row(
+        self, model: Model, row: Mapping[Any, Any], *, learn: bool
+    ) -> dict[str, float] | None:
+        """Return the features of a row by name; None if it is to be read as a table.
+
+        If `learn`, its cells are counted, and its numbers are added to the moments.
+        """
+        state = self.known
+        if state.kept is not None or state.inputs is not None or self.scored is not None:
+            return None
+        plan = self._plan_of(state.schema)
+        parsed = None if learn and learns_again(model) else plan.parsed(row, learn=learn)
+        if parsed is None:
+            return None
+        cells, stated = parsed
+        if not learn:
+            return plan.features_of(cells, state.moments)[0]
+        moments, decay = state.moments, decay_of(model)
+        found, moments = plan.features_of(cells, moments, learn=True, decay=decay)
+        self._planned = plan.counted(state.schema, stated)
+        self.state = replace(state, schema=self._planned, moments=moments)
+        return found
+
+    def _plan_of(self, schema: Schema) -> RowPlan:
+        """Return what the features of rows follow from, for the columns of the table."""
+        if self._plan is None or self._planned is not schema:
+            from kesler.data.schema.row_features import RowPlan
+
+            self._plan, self._planned = RowPlan(schema), schema
+        return self._plan
+
     def with_inputs(self, model: Model, rows: Rows, cells: Mapping[str, Any]) -> Rows:
         """Return rows of parsed cells with their inputs beside, if members read these."""
         inputs = self.inputs_beside
@@ -359,6 +394,12 @@ def on_mismatch(model: Model) -> str:
             "fit their column to count as missing"
         )
     return model.on_mismatch
+
+
+def decay_of(model: Model) -> float:
+    """Return the share of the influence of a row on moments that remains after another."""
+    rows = require_half_life(model.half_life)
+    return 1.0 if rows is None else 0.5 ** (1 / rows)
 
 
 def learns_again(model: Model) -> bool:

@@ -313,16 +313,18 @@ class Reader:
         if learn:
             self.width = width
 
-    def read(self, x: Any, learner: AnyLearner, *, learn: bool) -> bool:
+    def read(self, model: Model, x: Any, learner: AnyLearner, *, learn: bool) -> bool:
         """Read one row into the learner's event buffer; return whether it could be read this way.
 
-        New feature names are added if `learn`, even if the row could not be read.
+        If `learn`, new feature names are added, even if the row could not be read, and what is
+        known of the columns of a table changes.
         """
         event, kind = learner.event, type(x)
         if learner.takes_ratings:
             return False
         if self.columns.state is not None:
-            return kind in DICTIONARIES and self._read_measured(x, event)
+            is_read = kind in DICTIONARIES and learner.memory is None
+            return is_read and self._read_columns(model, x, event, learn=learn)
         if kind is str or kind in DICTIONARIES:
             names = self.names
             if names is None or self.width is not None:
@@ -337,6 +339,20 @@ class Reader:
             return False
         listed = None if self.names is not None else inputs.listed_features(x)
         return listed is not None and event.read_pair(*listed, self.width)
+
+    def _read_columns(self, model: Model, x: Any, event: Event, *, learn: bool) -> bool:
+        """Read a mapping of names of columns to cells."""
+        names = self.names
+        if self.columns.inputs_alone is not None:
+            return self._read_measured(x, event)
+        if names is None:
+            return False
+        before = self.columns.state
+        found = self.columns.features_of_row(model, x, learn=learn)
+        if found is not None and event.read_mapping(found, names, joins=learn):
+            return True
+        self.columns.state = before
+        return False
 
     def _read_measured(self, x: Any, event: Event) -> bool:
         """Read a mapping that names all columns of a table of numbers, in their order."""

@@ -21,12 +21,17 @@ from kesler.data.inputs import texts_of
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError
 from kesler.interrupts import FIRST_ROWS
-from kesler.learner.combinations import require_half_life
 from kesler.learner.events import NO_PLACES, NO_PROBABILITIES
 from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import NO_TRACES
 from kesler.online.answers import Scores
-from kesler.online.columns import given_columns, learns_again, on_mismatch, vectors_of
+from kesler.online.columns import (
+    decay_of,
+    given_columns,
+    learns_again,
+    on_mismatch,
+    vectors_of,
+)
 from kesler.online.contract import exclusive_trials
 
 if TYPE_CHECKING:
@@ -354,7 +359,7 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
         yield from _measured_blocks(model, array, batch.targets, batch.weights)
         return
     model._prepared(dense=False)
-    moments, decay = state.moments, _decay(model.half_life)
+    moments, decay = state.moments, decay_of(model)
     cells, schema = values.parse(batch.table, state.schema, *read, learn=is_new, count=is_new)
     for start in range(0, len(batch), BLOCK_ROWS):
         part = slice(start, min(len(batch), start + BLOCK_ROWS))
@@ -373,12 +378,6 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
         with model._between_trials():  # others may add the names of events
             rows = reader.entry_rows(model, entries, learn=True)
         yield columns.with_inputs(model, rows, of_part), batch.targets[part], weights
-
-
-def _decay(half_life: Any) -> float:
-    """Return the share of the influence of a row on moments that remains after another."""
-    rows = require_half_life(half_life)
-    return 1.0 if rows is None else 0.5 ** (1 / rows)
 
 
 # ---- results ------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ LENGTH = 0.75
 MANY_WORDS, LEAST_SHARE = 14, 0.13  # different words of a text of full length; the least length
 SHARES = np.array([max(LEAST_SHARE, (n / MANY_WORDS) ** 0.7) for n in range(MANY_WORDS + 1)])
 """The share of the full length that a text of so many different words has."""
+LENGTHS = (SHARES * LENGTH).tolist()
 
 SPACE = ord(" ")
 Spans = tuple[Integers, Integers, Integers]
@@ -48,6 +50,45 @@ def entries_of_texts(name: str, texts: Sequence[str | None], options: Mapping[st
     scaled = replace(found, values=scales.repeat(found.counts) * found.values)
     place: dict[str | None, int] = {text: i for i, text in enumerate(different)}
     return scaled.take(np.array([place.get(text, -1) for text in texts], dtype=np.int64))
+
+
+def terms_of(name: str, text: str, options: Mapping[str, Any]) -> dict[str, float]:
+    """Return the terms of one text, which takes a tenth of the time of arrays.
+
+    Examples
+    --------
+    >>> terms_of("body", "to be", {}) == next(iter(entries_of_texts("body", ["to be"], {})))
+    True
+    """
+    words = tokenize(text)
+    names, length = _names_of(name, words, options), LENGTHS[min(MANY_WORDS, len({*words}))]
+    if len({*names}) == len(names):
+        return dict.fromkeys(names, scale_to(length, [1.0] * len(names)))
+    counts = Counter(names)
+    values = [1.0 if count == 1 else 1 + math.log(count) for count in counts.values()]
+    scale = scale_to(length, values)
+    return {term: scale * value for term, value in zip(counts, values, strict=True)}
+
+
+def _names_of(name: str, words: list[str], options: Mapping[str, Any]) -> list[str]:
+    """Return the names of the terms of a text, those that it has several times as often."""
+    line, n_words = f" {' '.join(words)} ", options.get("ngrams", 1)
+    names = [f"{name}:{word}" for word in words] if n_words else []
+    for n in range(2, n_words + 1):
+        names += [f"{name}:{' '.join(words[i : i + n])}" for i in range(len(words) - n + 1)]
+    shortest, longest = options.get("chars", (1, 0))
+    for n in range(shortest, longest + 1):
+        names += [f"{name}~{line[i : i + n]}" for i in range(len(line) - n + 1)]
+    shortest, longest = options.get("subwords", (1, 0))
+    for n in range(shortest, longest + 1):
+        names += [f"{name}<{run}" for word in words for run in _runs_in(word, n)]
+    return names
+
+
+def _runs_in(word: str, n: int) -> list[str]:
+    """Return the runs of n characters of a word with the spaces around it; no space alone."""
+    padded = word if n == 1 else f" {word} "
+    return [padded[i : i + n] for i in range(len(padded) - n + 1)]
 
 
 def _scales(found: Entries, shares: Doubles) -> Doubles:
