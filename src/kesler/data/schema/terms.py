@@ -34,20 +34,20 @@ def entries_of_texts(name: str, texts: Sequence[str | None], options: Mapping[st
     ['body:to', 'body:be', 'body:to be']
     """
     different = list(dict.fromkeys(text for text in texts if text is not None))
-    words = list(map(tokenize, different))
-    lines = [f" {' '.join(found)} " for found in words]
-    joined = "".join(lines)
+    # Lists of words that are kept until all texts are read would let Python look for garbage.
+    lines = [f" {' '.join(tokenize(text))} " for text in different]
+    joined, n_letters = "".join(lines), np.array([*map(len, lines)], dtype=np.int64)
     letters = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).copy()
-    n_words = np.array(list(map(len, words)), dtype=np.int64)
-    n_letters = np.array(list(map(len, lines)), dtype=np.int64)
     parts = [
         counted(name + sign, joined, letters, spans)
-        for sign, spans in _spans(letters, n_words, n_letters, options)
+        for sign, spans in _spans(letters, n_letters, options)
     ]
     learnt = parts if options.get("ngrams", 1) else parts[1:]
     found = Entries.interleaved(learnt, len(different))
-    scales = _scales(found, SHARES[np.minimum(MANY_WORDS, parts[0].counts)])
+    scales = _scales(found, parts[0].counts)
     scaled = replace(found, values=scales.repeat(found.counts) * found.values)
+    if len(different) == len(texts):
+        return scaled
     place: dict[str | None, int] = {text: i for i, text in enumerate(different)}
     return scaled.take(np.array([place.get(text, -1) for text in texts], dtype=np.int64))
 
@@ -91,18 +91,18 @@ def _runs_in(word: str, n: int) -> list[str]:
     return [padded[i : i + n] for i in range(len(padded) - n + 1)]
 
 
-def _scales(found: Entries, shares: Doubles) -> Doubles:
-    """Return the factors by which the values of texts have their length."""
-    ends = found.counts.cumsum().tolist()
-    values, starts = found.values.tolist(), [0, *ends]
-    pieces = [values[start:end] for start, end in zip(starts, ends, strict=False)]
-    lengths = (shares * LENGTH).tolist()
-    return np.array([scale_to(length, each) for length, each in zip(lengths, pieces, strict=True)])
+def _scales(found: Entries, n_words: Integers) -> Doubles:
+    """Return the factors by which the values of texts of so many words have their length."""
+    scales, start = list[float](), 0
+    ends, words = found.counts.cumsum().tolist(), np.minimum(MANY_WORDS, n_words).tolist()
+    for end, n in zip(ends, words, strict=True):
+        scales.append(scale_to(LENGTHS[n], found.values[start:end].tolist()))
+        start = end
+    return np.array(scales)
 
 
 def _spans(
     letters: npt.NDArray[np.uint32],
-    n_words: Integers,
     n_letters: Integers,
     options: Mapping[str, Any],
 ) -> Iterator[tuple[str, Spans]]:
@@ -110,7 +110,9 @@ def _spans(
     spaces = np.flatnonzero(letters == SPACE)
     starts, ends = spaces[:-1] + 1, spaces[1:]
     is_word = ends > starts  # between two texts are two spaces
-    starts, ends, first_words = starts[is_word], ends[is_word], starts_of(n_words)
+    starts, ends = starts[is_word], ends[is_word]
+    first_words = np.searchsorted(starts, starts_of(n_letters))
+    n_words = np.diff(first_words, append=len(starts))
     for n in range(1, max(1, options.get("ngrams", 1)) + 1):
         n_terms = np.maximum(0, n_words - n + 1)
         at = positions(first_words, n_terms)
