@@ -2,6 +2,7 @@
 
 import csv
 import io
+import warnings
 
 import numpy as np
 import pyarrow
@@ -10,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from kesler.errors import KeslerError
-from kesler.readers import open_stream, parquet_files, parquet_table, stream
+from kesler.errors import KeslerError, ReadingWarning
+from kesler.readers import csv_cells, lines, open_stream, parquet_files, parquet_table, stream
 from test_readers import write
 from test_readers_laws import mutations
 from test_scanners import labels, mostly, numbers, plain_numbers, plain_words, read_all, words
@@ -120,6 +121,71 @@ ways = st.fixed_dictionaries(
 )
 def test_csv_is_what_the_parser_says(directory, content, way, chunk, small):
     same(write(directory, "rows.csv", content), chunk=chunk, small=small, **way)
+
+
+def read_cells(path, small, chunk=1 << 20, **options):
+    """Return the tables of a stream with the places of their rows, and what it says of others."""
+    found = []
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReadingWarning)
+        patch.setattr(lines, "SMALL", small)
+        patch.setattr(lines, "CHUNK", chunk)
+        patch.setattr(csv_cells, "MOST_LINES", 3)
+        try:
+            stream = open_stream(path, label="y", as_table=True, **options)
+            found += [(block.labels, block.weights, block.rows) for block in stream]
+        except KeslerError as refusal:
+            return found, str(refusal)
+    return found, stream.n_rows, stream.n_bad, stream.losses
+
+
+@settings(max_examples=150)
+@given(
+    content=tables(),
+    way=ways,
+    chunk=st.integers(1, 9) | st.integers(30, 60) | st.just(1 << 20),
+    small=st.just(-1) | st.just(30),
+)
+def test_cells_of_csv_are_what_the_parser_says(directory, content, way, chunk, small):
+    path = write(directory, "cells.csv", content)
+    given = {name: way[name] for name in ("require_labels", "skip_bad", "block_rows", "skip_rows")}
+    assert read_cells(path, small, chunk, **given) == read_cells(path, 1 << 40, **given)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"y,a\nc,1\nd,\xe9\ne,2\n",
+        b"y\nc\n  \nd\n",
+        b"y,a\nc,1\n,2\nd,3\n",
+        b'y,a\nc,1\nd,"1\n2"\ne,3\n',
+    ],
+    ids=["no UTF-8", "an empty line", "no label", "two lines"],
+)
+@pytest.mark.parametrize("require_labels", [True, False])
+def test_rows_that_are_not_plain_are_parsed(directory, content, require_labels):
+    path = write(directory, "odd.csv", content)
+    way = {"require_labels": require_labels, "skip_bad": True, "encoding": "utf-8"}
+    assert read_cells(path, -1, **way) == read_cells(path, 1 << 40, **way)
+
+
+def test_plain_rows_of_a_table_are_read_together(directory, monkeypatch):
+    rows = [f'c{i % 3},"words, and {i}",{i}' for i in range(40)]
+    path = write(directory, "together.csv", "\n".join(["y,title,size", *rows, "c1,odd"]))
+    alone = []
+    example = stream.Admission.example
+
+    def noted(self, *row):
+        alone.append(row)
+        return example(self, *row)
+
+    monkeypatch.setattr(stream.Admission, "example", noted)
+    found, n_rows, n_bad, _ = read_cells(path, -1, skip_bad=True, block_rows=16)
+    assert (n_rows, n_bad, len(alone)) == (40, 1, 2)  # the first row, and the last
+    table = found[1][2]
+    assert found[1][0] == [f"c{i % 3}" for i in range(16, 32)]
+    assert table.columns["title"] == [f"words, and {i}" for i in range(16, 32)]
+    assert (table.first_row, table.place(0)) == (16, f"{path}, line 18")
 
 
 def test_numbers_have_the_decimal_signs_of_their_columns(directory):

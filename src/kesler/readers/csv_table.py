@@ -14,6 +14,7 @@ import numpy.typing as npt
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows
 from kesler.errors import KeslerError, ReadingWarning
+from kesler.readers.csv_cells import CellScanner
 from kesler.readers.csv_rows import CsvRows, Row
 from kesler.readers.dialects import (
     N_LINES,
@@ -134,6 +135,8 @@ class Table:
         The names of the columns; their numbers from 1 if the table has no header.
     rows : CsvRows
         The rows.
+    label_at : int or None
+        The number of the column of labels.
     """
 
     def __init__(self, lines: Lines, fields: Fields, given: Dialect) -> None:
@@ -150,7 +153,7 @@ class Table:
             next(numbered, None)
         sample = CsvRows(iter(enumerate(ahead[n_skipped:])), self.dialect.reader)
         self.header = list[str]()
-        self._label_at: int | None = None
+        self.label_at: int | None = None
         self.rows = self.rows_of(numbered)
         self.header = self._columns([row for _, row in sample if isinstance(row, list)])
         if len(self.header) > MOST_COLUMNS:
@@ -166,14 +169,14 @@ class Table:
             if_missing=self._if_missing(by_number),
         )
         has_label = fields.label is not None and fields.label in self.header
-        self._label_at = self.header.index(fields.label or "") if has_label else None
+        self.label_at = self.header.index(fields.label or "") if has_label else None
         self.rows.n_rows_inside = INSIDE if has_label else INSIDE_UNLABELLED
 
     def rows_of(self, lines: Iterator[tuple[int, bytes]]) -> CsvRows:
         """Return the rows of some lines below the header."""
         rows = CsvRows(lines, self.dialect.reader)
         rows.is_row = self._is_row
-        rows.n_rows_inside = INSIDE_UNLABELLED if self._label_at is None else INSIDE
+        rows.n_rows_inside = INSIDE_UNLABELLED if self.label_at is None else INSIDE
         rows.width = len(self.header)
         return rows
 
@@ -198,7 +201,7 @@ class Table:
 
     def _label_in(self, row: Row) -> str | None:
         """Return the label of a bad row; None if it is not certain."""
-        at, n_columns = self._label_at, len(self.header)
+        at, n_columns = self.label_at, len(self.header)
         if at is None or isinstance(row, csv.Error):
             return None
         if len(row) == n_columns:
@@ -210,7 +213,7 @@ class Table:
     def _is_row(self, cells: list[str]) -> bool:
         if not 1 < len(self.header) == len(cells):
             return False
-        return self._label_at is None or cells[self._label_at].strip() in self._known_labels
+        return self.label_at is None or cells[self.label_at].strip() in self._known_labels
 
     def _if_missing(self, by_number: str) -> str:
         """Return what can be done if the header does not name a column."""
@@ -299,10 +302,14 @@ def csv_reader(lines: Lines, fields: Fields, names: Names, dialect: Dialect) -> 
     def scanner() -> CsvScanner:
         return CsvScanner(Columns(names, records, header, fields.label), table)
 
+    def cell_scanner() -> CellScanner:
+        return CellScanner(table, records, fields)
+
     # With text fields, most of the time is spent on tokens.
-    is_parsed = bool(fields.text or fields.as_table or fields.decimals)
-    is_scanned = table.dialect.is_plain and not is_parsed
-    scanning = Scanning(table, scanner) if is_scanned else None
+    is_parsed = bool(fields.text or fields.decimals)
+    is_scanned = fields.as_table or (table.dialect.is_plain and not is_parsed)
+    scanners = cell_scanner if fields.as_table else scanner
+    scanning = Scanning(table, scanners) if is_scanned else None
     return Reader("line", table.rows, parse, records.gather, names.vocabulary, scanning)
 
 

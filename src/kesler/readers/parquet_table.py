@@ -215,8 +215,8 @@ class BatchScanner:
                 return self._refused()
         return None
 
-    def extend(self, examples: Sequence[Example]) -> None:
-        """Append rows that were read in Python."""
+    def extend(self, examples: Sequence[Example], places: Sequence[int | str]) -> None:
+        """Append rows that were read in Python; where they are is not kept."""
         for label, entry, *_ in examples:
             numbers = np.array(self._columns.numbers(entry), dtype=np.int32)
             values = as_float32(np.array(list(entry.values()), dtype=np.float64))

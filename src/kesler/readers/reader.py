@@ -269,8 +269,8 @@ class Scanner(Protocol):
         """Read until the run has `n_rows` rows or the pieces end; stop at a refused row."""
         ...
 
-    def extend(self, examples: Sequence[Example]) -> None:
-        """Append rows that were read in Python."""
+    def extend(self, examples: Sequence[Example], places: Sequence[int | str]) -> None:
+        """Append rows that were read in Python, and where they are."""
         ...
 
     def taken(self) -> tuple[list[Any], npt.NDArray[np.float64] | None, Callable[[], Rows]]:

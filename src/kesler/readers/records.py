@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kesler.data.rows import Rows
-from kesler.data.schema.cells import is_gap, short
+from kesler.data.schema.cells import is_gap, plain_column, short
 from kesler.data.schema.numerals import amount
 from kesler.data.sparse_rows import SparseRows
 from kesler.data.texts import counted
@@ -189,6 +189,15 @@ id=None, misfits=None)
 
         first_row, self._n_gathered = self._n_gathered, self._n_gathered + len(entries)
         return replace(table_of(entries), first_row=first_row)
+
+    def gather_columns(self, columns: Mapping[str, list[str]], places: list[int | str]) -> Any:
+        """Return the table of the cells of consecutive records, each of which has all columns."""
+        from kesler.data.schema.records import Places, Table
+
+        first_row, self._n_gathered = self._n_gathered, self._n_gathered + len(places)
+        cells = {name: plain_column(column) or [] for name, column in columns.items()}
+        of_file = Places(self._fields.source, "line", places)
+        return Table(len(places), cells, first_row=first_row, places=of_file)
 
     def _settled(self, first: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], dict[str, float]]:
         text = self._fields.text or [name for name in first if name == self._default_text]

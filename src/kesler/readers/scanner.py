@@ -81,8 +81,8 @@ class LineScanner(ABC):
                 return self._refused()
         return None
 
-    def extend(self, examples: Sequence[Example]) -> None:
-        """Append rows that were read in Python."""
+    def extend(self, examples: Sequence[Example], places: Sequence[int | str]) -> None:
+        """Append rows that were read in Python; where they are is not kept."""
         for label, entry, weight, *_ in examples:
             row, start = self.n_rows, int(self._at[self._lexing.ENTRY])
             end = start + len(entry)

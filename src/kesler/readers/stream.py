@@ -255,7 +255,8 @@ def runs(admission: Admission, block_rows: int, skip_rows: int) -> Iterator[Run]
         # The first good row determines how rows are read and the kind of labels.
         is_known = bool(examples) or admission.n_good > 0
         if scanning is not None and scanning.pieces.is_long and is_known:
-            rest = _scanned(scanning, admission, examples, wanted, lengths)
+            places = [origin.place for origin in origins]
+            rest = _scanned(scanning, admission, examples, places, wanted, lengths)
             yield from rest if scanning.pieces.is_piped else read_ahead(rest, AHEAD)
             break
     else:
@@ -298,20 +299,22 @@ def _scanned(
     scanning: Scanning,
     admission: Admission,
     examples: Sequence[Example],
+    places: Sequence[int | str],
     wanted: int,
     lengths: Iterator[int],
 ) -> Iterator[Run]:
     """Scan the rest of a source; the first run has `wanted` rows and begins with `examples`."""
     scanner = scanning.scanner()
     scanner.expect(admission.kind)
-    scanner.extend(examples)
+    scanner.extend(examples, places)
     with closing(_pieces(scanning.pieces)) as pieces:
         scanner.open(pieces)
         while not scanner.has_ended:
             refused = scanner.scan(wanted)
             if refused is not None:
                 example = admission.example(refused.place, refused.row)
-                scanner.extend([example] if example else [])
+                if example:
+                    scanner.extend([example], [refused.place])
             if scanner.n_rows == wanted:
                 yield _scanned_run(scanner, admission)
                 wanted = next(lengths)
