@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from kesler.learner.learner import Learner
 from kesler.learner.locks import learner_lock
 from kesler.learner.observing import Learnt, Observing
 from kesler.learner.targets import Answers
+from kesler.learner.uncertainty import NO_INPUTS
 from kesler.state.fields import (
     Arrays,
     Field,
@@ -43,6 +44,9 @@ from kesler.state.fields import (
 )
 from kesler.state.records import EnsembleRecord
 
+if TYPE_CHECKING:
+    from kesler.learner.event_trials import EventTrials
+
 Combination = Literal["majority", "best", "mixture", "fixed-share"]
 COMBINATIONS = get_args(Combination)
 
@@ -56,7 +60,7 @@ NO_STACK = np.empty((0, 0, 0), dtype=np.float32)
 # From this number of rows on, members run in threads.
 WORTH_THREADS = 512
 
-_OF_THIS_PROCESS = ("lock", "event", "trials_run")
+_OF_THIS_PROCESS = ("lock", "event", "trials_run", "_event_trials")
 
 
 class EnsembleLearner(Observing):
@@ -85,6 +89,7 @@ class EnsembleLearner(Observing):
     answer = "class"
     decision = "score"
     n_columns: int | None = None  # inputs beside features that are not those of vectors
+    _event_trials: EventTrials | None = None
 
     def __init__(
         self,
@@ -297,8 +302,40 @@ class EnsembleLearner(Observing):
             self.stored["last"]["target"] = -1
 
     def learn_event(self, label: Label) -> int | None:
-        """Return None: an ensemble has no faster way to learn one event."""
-        return None
+        """Learn the event from a known class, as `Learner.learn_event` does; the lock is held."""
+        from kesler.compiled.trial.ensemble import combine
+
+        trials = self._trials_of_event()
+        code = self.classes.code(label)
+        if trials is None or code is None or not trials.prepare(self.event):
+            return None
+        own = self.uncertainty if self.observes else None
+        n_known, inputs = self.n_known, NO_INPUTS if own is None else own.inputs_of(self.event)
+        said = np.empty(1, dtype=np.int32), NO_SCORES, np.empty((1, 2 + trials.n_classes))
+        with Postponed():
+            trials.run(self.event, code)
+            combine(self._ensemble(), trials.winners, trials.by_member, trials.codes, *said)
+            predictions, _, probabilities = said
+            if own is not None:
+                own.observe(
+                    n_known, trials.scores, probabilities, predictions, trials.codes, inputs
+                )
+            self._require_finite_steps()
+        return int(predictions[0])
+
+    def _trials_of_event(self) -> EventTrials | None:
+        """Return the trials of one row; None if an event has to be learnt as a block of rows."""
+        n_classes = len(self.classes)
+        if self._event_trials is None or self._event_trials.n_classes != n_classes:
+            if self.ranks is not None:
+                return None
+            for member in self.members:
+                if not member.learns_events or (member.replay is not None and member._replays):
+                    return None
+            from kesler.learner.event_trials import EventTrials
+
+            self._event_trials = EventTrials(self.members, n_classes)
+        return self._event_trials
 
     def _threads_for(self, n_rows: int) -> AbstractContextManager[Any]:
         """Return threads for the members if there are many rows, and None if not."""

@@ -19,6 +19,7 @@ from kesler.state.records import LearnerRecord
 
 PREFIX, OF_RELEVANCE = "expansion.", "relevance."
 NO_CODES = np.empty(0, dtype=np.int32)
+NO_AMOUNTS = np.empty(0)
 
 
 class ExpandingRows:
@@ -181,18 +182,39 @@ class ExpandingRows:
         """
         if rows.n_features != self.n_inputs:
             self._require_inputs(rows.n_features)
-        from kesler.compiled.trial.expansion import expand
-
         width, n_rows = self.width_of(self.n_inputs), len(rows)
-        n_entries = width if lists_zeros else self._n_listed
+        n_entries = self.n_entries_of(lists_zeros=lists_zeros)
         indices = np.empty(n_rows * n_entries, dtype=np.int32)
         values = np.empty(n_rows * n_entries, dtype=np.float32)
         table = np.ascontiguousarray(rows.values, dtype=np.float32).reshape(n_rows, self.n_inputs)
-        amounts = np.empty(0) if weights is None else weights
-        task = (table, codes, amounts, again, learns, lists_zeros, indices, values, n_entries)
-        expand(self._record.expansion, self._record.relevance, *task)
+        amounts = NO_AMOUNTS if weights is None else weights
+        self._expand(table, codes, amounts, again, learns, lists_zeros, indices, values, n_entries)
         indptr = np.arange(n_rows + 1, dtype=np.int64) * n_entries
         return Rows(indptr, indices, values, width, dense=True)
+
+    def _expand(self, *task: Any) -> None:
+        from kesler.compiled.trial.expansion import expand
+
+        expand(self._record.expansion, self._record.relevance, *task)
+
+    def expand_into(
+        self,
+        table: npt.NDArray[np.float32],
+        indices: npt.NDArray[np.int32],
+        values: npt.NDArray[np.float32],
+        codes: npt.NDArray[np.int32],
+        *,
+        lists_zeros: bool,
+    ) -> None:
+        """Write the entries of expanded rows to arrays, and learn the statistics of the rows."""
+        known = codes if self.is_informed else NO_CODES
+        n_entries = len(indices) // len(table)
+        learning = known, NO_AMOUNTS, NONE_AGAIN, True, lists_zeros
+        self._expand(table, *learning, indices, values, n_entries)
+
+    def n_entries_of(self, *, lists_zeros: bool) -> int:
+        """Return the number of entries of an expanded row, with or without the zeros of bins."""
+        return self.width_of(self.n_inputs) if lists_zeros else self._n_listed
 
     @cached_property
     def _n_listed(self) -> int:

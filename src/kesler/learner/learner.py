@@ -453,6 +453,13 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         self._require_finite_steps()
         return int(task.arrays.predictions[0])
 
+    @cached_property
+    def learns_events(self) -> bool:
+        """Whether an ensemble can let it learn rows with the same arrays, if it replays none."""
+        asks_more = self.ranks is not None or self.prices_targets or self.on_new_class == "unseen"
+        has_more = self.takes_ratings or self.comparing is not None
+        return not (asks_more or has_more or self._has_functions)
+
     def _run(self, task: Any) -> None:
         """Run trials; the capacity suffices for their classes, groups and features."""
         self._trials.learn(self._kernel_arguments.address, task.address)

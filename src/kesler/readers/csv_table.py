@@ -14,7 +14,6 @@ import numpy.typing as npt
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows
 from kesler.errors import KeslerError, ReadingWarning
-from kesler.readers.csv_cells import CellScanner
 from kesler.readers.csv_rows import CsvRows, Row
 from kesler.readers.dialects import (
     N_LINES,
@@ -27,7 +26,15 @@ from kesler.readers.dialects import (
 )
 from kesler.readers.features import Names
 from kesler.readers.lines import Lines, Text, require_text
-from kesler.readers.reader import BadRow, Example, Reader, Refused, Scanning, parse_number
+from kesler.readers.reader import (
+    BadRow,
+    Example,
+    Reader,
+    Refused,
+    Scanner,
+    Scanning,
+    parse_number,
+)
 from kesler.readers.records import Columns, Fields, Records
 from kesler.readers.scanner import MOST_LABELS, LineScanner
 
@@ -302,13 +309,15 @@ def csv_reader(lines: Lines, fields: Fields, names: Names, dialect: Dialect) -> 
     def scanner() -> CsvScanner:
         return CsvScanner(Columns(names, records, header, fields.label), table)
 
-    def cell_scanner() -> CellScanner:
+    def cell_scanner() -> Scanner:
+        from kesler.readers.csv_cells import CellScanner
+
         return CellScanner(table, records, fields)
 
     # With text fields, most of the time is spent on tokens.
     is_parsed = bool(fields.text or fields.decimals)
     is_scanned = fields.as_table or (table.dialect.is_plain and not is_parsed)
-    scanners = cell_scanner if fields.as_table else scanner
+    scanners: Callable[[], Scanner] = cell_scanner if fields.as_table else scanner
     scanning = Scanning(table, scanners) if is_scanned else None
     return Reader("line", table.rows, parse, records.gather, names.vocabulary, scanning)
 
