@@ -149,7 +149,7 @@ class EnsembleLearner(Observing):
         """Number of features seen, without constant ones."""
         return max(member.n_named_features for member in self._of_features)
 
-    @property
+    @cached_property
     def _of_features(self) -> list[Learner]:
         """The members that read the features of rows, not the inputs beside them."""
         return [m for m in self.members if not m.lists_all] or self.members
