@@ -152,6 +152,19 @@ def test_cells_of_csv_are_what_the_parser_says(directory, content, way, chunk, s
     assert read_cells(path, small, chunk, **given) == read_cells(path, 1 << 40, **given)
 
 
+@pytest.mark.parametrize(("length", "most"), [(60, 4096), (400, 1024)])
+@pytest.mark.parametrize("skip_rows", [0, 9000])
+def test_blocks_of_many_short_lines_are_larger(directory, length, most, skip_rows):
+    rows = [f"c{i % 3},{'x' * length},{i}" for i in range(20_000)]
+    path = write(directory, "lengths.csv", "\n".join(["y,title,size", *rows]))
+    way = {"label": "y", "as_table": True, "skip_rows": skip_rows}
+    found = [block.rows.columns["size"] for block in open_stream(path, **way)]
+    assert [size for sizes in found for size in sizes] == [*map(str, range(skip_rows, 20_000))]
+    assert max(map(len, found)) == most and (skip_rows or len(found[0]) == 1024)
+    small = [len(block) for block in open_stream(path, **way, block_rows=700)]
+    assert {*small[:-1]} == {700}
+
+
 @pytest.mark.parametrize(
     "content",
     [

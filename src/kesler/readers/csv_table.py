@@ -277,6 +277,11 @@ class Table:
         """Whether the rest can be scanned, and is long enough."""
         return self._lines.is_long and not self.rows.has_read_ahead
 
+    @property
+    def n_bytes(self) -> int:
+        """Number of bytes that have been read."""
+        return self._lines.n_bytes
+
     def chunks(self) -> Generator[tuple[int, Text], None, None]:
         """Yield the rest of the lines as texts."""
         return self._lines.chunks()

@@ -290,7 +290,7 @@ def open_stream(
     require_labels: bool = True,
     skip_bad: bool = False,
     skip_rows: int = 0,
-    block_rows: int = 1024,
+    block_rows: int | None = None,
     max_line: int = LONGEST_LINE,
     encoding: str | None = None,
     delimiter: str | None = None,
@@ -353,9 +353,10 @@ def open_stream(
         If True, unreadable rows are skipped and counted; if False, the first one raises an error.
     skip_rows : int
         How many rows to skip first, not counting bad ones, to continue an interrupted run.
-    block_rows : int
-        Maximum number of rows in a block. Larger blocks need more memory and are read a little
-        faster.
+    block_rows : int or None
+        Maximum number of rows in a block. Larger blocks need more memory and are read and learnt
+        faster, the more so the shorter the rows are. None for 1,024, and for 4,096 after the
+        beginning of a text file whose lines have at most 256 bytes on average.
     max_line : int, default 64 MiB
         Maximum number of bytes of a line of text, after decompression, at least 256 KiB. A longer
         line is an error, before more memory is taken.
@@ -429,7 +430,7 @@ def open_stream(
     >>> stream.n_rows, stream.vocabulary.names
     (2, ['legs', 'wings'])
     """
-    if block_rows < 1 or skip_rows < 0:
+    if (block_rows is not None and block_rows < 1) or skip_rows < 0:
         raise KeslerError("block_rows should be at least 1 and skip_rows at least 0")
     path, query = split_query(os.fsdecode(source))
     if query is not None and sql is not None:

@@ -318,12 +318,14 @@ class Batches:
 
     Attributes
     ----------
-    is_piped, is_long : bool
-        As in `Pieces`: no file is a pipe, and nothing must be loaded before batches are read.
+    is_piped, is_long, n_bytes : bool, bool, int
+        As in `Pieces`: no file is a pipe, nothing must be loaded before batches are read, and there
+        are no lines.
     """
 
     is_piped = False
     is_long = True
+    n_bytes = 0
 
     def __init__(
         self, path: str, parts: Sequence[Part], header: list[str], label: str | None

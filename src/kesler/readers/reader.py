@@ -224,6 +224,11 @@ class Pieces(Protocol):
         """Whether enough has been read row by row to justify loading a scanner."""
         ...
 
+    @property
+    def n_bytes(self) -> int:
+        """Number of bytes of text that have been read; 0 if rows are no lines."""
+        ...
+
     def chunks(self) -> Generator[tuple[int, Any], None, None]:
         """Yield all unread pieces, each with the place of its first row."""
         ...

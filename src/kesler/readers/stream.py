@@ -232,15 +232,22 @@ class Run:
     origins: list[Origin] | None = None
 
 
-def runs(admission: Admission, block_rows: int, skip_rows: int) -> Iterator[Run]:
+BLOCK, BLOCK_OF_SHORT = 1024, 4096  # rows
+SHORT = 256  # mean bytes of a line of text
+
+
+def runs(admission: Admission, block_rows: int | None, skip_rows: int) -> Iterator[Run]:
     """Read a source in runs of `block_rows` rows; a run ends where `skip_rows` is reached.
+
+    If it is None, runs have `BLOCK` rows, and `BLOCK_OF_SHORT` once many short lines were read, of
+    which a block of `BLOCK` takes less time than what is done once for each block.
 
     Raises
     ------
     KeslerError
         On iteration, for a bad row, or a source without rows or with too few to skip.
     """
-    lengths = _lengths(block_rows, skip_rows)
+    lengths = _lengths(block_rows or BLOCK, skip_rows)
     wanted = next(lengths)
     by_row = admission.origins or admission.label_sets
     scanning = None if by_row else admission.reader.scanning
@@ -255,6 +262,10 @@ def runs(admission: Admission, block_rows: int, skip_rows: int) -> Iterator[Run]
         # The first good row determines how rows are read and the kind of labels.
         is_known = bool(examples) or admission.n_good > 0
         if scanning is not None and scanning.pieces.is_long and is_known:
+            n_read = admission.n_good + len(examples)
+            if block_rows is None and 0 < scanning.pieces.n_bytes <= SHORT * n_read:
+                n_ahead = admission.n_good + wanted
+                lengths = _lengths(BLOCK_OF_SHORT, max(0, skip_rows - n_ahead))
             places = [origin.place for origin in origins]
             rest = _scanned(scanning, admission, examples, places, wanted, lengths)
             yield from rest if scanning.pieces.is_piped else read_ahead(rest, AHEAD)
@@ -391,8 +402,8 @@ class Stream(Iterator[Block]):
         Whether the blocks say where their rows come from.
     label_sets : bool
         Whether a row has a list of labels.
-    block_rows : int
-        Maximum number of rows in a block.
+    block_rows : int or None
+        Maximum number of rows in a block; None as for `runs`.
     share : callable () -> float
         Returns how much of the source has been read, from 0 to 1; NaN if that is unknown.
 
@@ -427,7 +438,7 @@ class Stream(Iterator[Block]):
         skip_rows: int,
         origins: bool,
         label_sets: bool,
-        block_rows: int,
+        block_rows: int | None,
         share: Callable[[], float],
     ) -> None:
         self.source = source
