@@ -40,6 +40,7 @@ MODULES = (
     "preprocessing queries costs trees candidates dictionaries decompositions datasets readers "
     "metrics plots bounds checks "
     "distributed durable service fasttext duckdb sqlite annif"
+    "distributed durable service fasttext compact duckdb sqlite"
 ).split()
 """The public modules, in the order of the reference."""
 

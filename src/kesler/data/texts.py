@@ -63,6 +63,18 @@ FIRST_CUT, FIRST_UNSPACED = "\u0590", "\u0e00"
 """Words that may have other tokens beside themselves begin here, with Hebrew; scripts without
 spaces, with Thai."""
 
+# Patterns of `regex`, of one character each.
+UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Line_Break=Complex_Context}ー]"
+"""Letters of scripts without spaces; of Southeast Asia, those whose line breaks need a dictionary
+(UAX 14)."""
+MARK = r"[\p{M}\u200c\u200d]"
+FIRST = rf"[['\p{{L}}\p{{N}}]--{UNSPACED}]"
+LATER = rf"[['\p{{L}}\p{{N}}]{MARK}--{UNSPACED}]"
+"""The first and the later characters of the words of other scripts."""
+SYMBOL = r"[[\p{So}\p{Extended_Pictographic}]--[\x00-\xff\ufffc\ufffd]]"
+MODIFIER = r"[\p{M}\p{Emoji_Modifier}\U000e0020-\U000e007f]"
+"""A picture, such as an emoji, and what changes it."""
+
 
 class Patterns(NamedTuple):
     """Regular expressions that know the properties of characters."""
@@ -80,14 +92,10 @@ def patterns() -> Patterns:
     """Return the regular expressions; importing and compiling them takes 30 ms."""
     import regex
 
-    # Scripts of Southeast Asia are those whose line breaks need a dictionary (UAX 14).
-    unspaced = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Line_Break=Complex_Context}ー]"
-    mark = r"[\p{M}\u200c\u200d]"
-    run = rf"[['\p{{L}}\p{{N}}]--{unspaced}][['\p{{L}}\p{{N}}]{mark}--{unspaced}]*"
     # Punctuation between two letters (UAX 29), as in col·lecció and צה״ל.
     joint = r"[·׳״](?=\p{L})|(?<=[\p{Hebrew}\p{M}])\"(?=\p{Hebrew})"
-    symbol = r"[[\p{So}\p{Extended_Pictographic}]--[\x00-\xff\ufffc\ufffd]]"
-    picture = rf"{symbol}[\p{{M}}\p{{Emoji_Modifier}}\U000e0020-\U000e007f]*"
+    run, unspaced, mark = f"{FIRST}{LATER}*", UNSPACED, MARK
+    picture = f"{SYMBOL}{MODIFIER}*"
     flag = r"[\U0001f1e6-\U0001f1ff]{2}"
     found = (
         rf"{run}(?:(?:{joint}){run})*{ENDS}|{unspaced}(?:{unspaced}|{mark})*"

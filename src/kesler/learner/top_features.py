@@ -64,12 +64,12 @@ def _weights(learner: Learner, code: int) -> Doubles:
         return _weights_above_virtual(learner, code)
     first, n_features = learner.classes.n_virtual, learner.n_named_features
     codes = np.arange(first, len(learner.classes), dtype=np.int64)
-    arguments, found = _before_scaling(learner), np.empty(n_features)
+    arguments, found = before_scaling(learner), np.empty(n_features)
     step = max(1, MOST_ENTRIES // len(codes))
     for start in range(0, n_features, step):
         features = np.arange(start, min(n_features, start + step), dtype=np.int32)
         table = contributions_of_blocks(
-            learner, _ones(learner, features), codes, arguments.address
+            learner, ones_of(learner, features), codes, arguments.address
         )[0].sum(axis=2)
         found[start : start + step] = table[:, code - first] - table.mean(axis=1)
     return found
@@ -87,15 +87,15 @@ def _weights_above_virtual(learner: Learner, code: int) -> Doubles:
         features = np.arange(start, min(n_features, start + step), dtype=np.int32)
         codes = np.array([code, *range(learner.classes.n_virtual)], dtype=np.int32)
         window = learner.comparing.show(learner, features, codes)
-        ones = _ones(window, np.arange(len(features), dtype=np.int32))
-        arguments = _before_scaling(window)
+        ones = ones_of(window, np.arange(len(features), dtype=np.int32))
+        arguments = before_scaling(window)
         table, _ = contributions_of_blocks(window, ones, np.arange(2), arguments.address)
         own, virtual = table.sum(axis=2).T
         found[start : start + step] = own - virtual
     return found
 
 
-def _ones(learner: Learner, features: npt.NDArray[np.int32]) -> Any:
+def ones_of(learner: Learner, features: npt.NDArray[np.int32]) -> Any:
     """Return one row of ones, as compiled code takes it."""
     indptr = np.array([0, len(features)], dtype=np.int64)
     indices = features + np.int32(bool(learner.constant))
@@ -103,7 +103,7 @@ def _ones(learner: Learner, features: npt.NDArray[np.int32]) -> Any:
     return learner._kernels.Blocks(indptr, indices, values, no_ratings())
 
 
-def _before_scaling(learner: Learner) -> Any:
+def before_scaling(learner: Learner) -> Any:
     """Return the learner for compiled code, without what preprocessing does to a row as a whole.
 
     Of counts, the weight of each word is kept; z-scores and ranges are units of features.

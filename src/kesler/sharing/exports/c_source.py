@@ -441,7 +441,7 @@ def _label_type(labels: list[Label]) -> str:
 
 def _spelt_label(label: Label) -> str:
     if isinstance(label, str):
-        return _literal_text(label)
+        return literal_text(label)
     if isinstance(label, float):
         return repr(label)
     if label < -MOST_SIGNED:
@@ -449,7 +449,7 @@ def _spelt_label(label: Label) -> str:
     return f"{label:d}U" if label > MOST_SIGNED else f"{label:d}"
 
 
-def _literal_text(label: str) -> str:
+def literal_text(label: str) -> str:
     """Return the bytes of a label in UTF-8 as a string in C, all but plain characters by number."""
     if "\0" in label:
         raise KeslerError(

@@ -1,0 +1,300 @@
+"""The file of a compact classifier: a header, the labels, and the entries of each feature in bits.
+
+A feature is known by the upper bits of the hash of its name, its key. The first bits of a key are
+the number of a bucket, whose records follow each other in the order of the rest of their keys: this
+rest, the number of entries, and for each entry a class and the number of a level.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kesler.data.texts import TextLengths
+from kesler.errors import KeslerError
+
+MAGIC = b"KSMTEXT1"
+HEADER = struct.Struct("<8sIIIIBBBBIqqdd")
+MOST_KEY_BITS, MOST_BUCKET_BITS, FEATURES_OF_BUCKET = 32, 28, 4
+MOST_BITS = 2**32 - 1
+COLLISIONS = 1000
+"""An unknown name is taken for a known one at most once in so many, up to 4 million features."""
+PADDING = 8  # bytes behind the last bit, so that words of 8 bytes can be read
+WHOLE = 32767  # the largest level
+WORDS_ONLY = 1
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a file holds.
+
+    Attributes
+    ----------
+    labels : list of str
+        The names of the classes.
+    prefix : str
+        What all of them begin with.
+    lengths : TextLengths or None
+        Of the texts learnt, which say whether a text is short; None if features are words alone.
+    inverse, lapse : float
+        The inverse temperature for sums of levels, and the share of rows that scores do not
+        explain.
+    widths : Widths
+        The numbers of bits of all fields.
+    levels : int16 array
+        The weights by their numbers, in units of the largest.
+    keys : int64 array
+        The key of each feature, ascending.
+    starts : int64 array
+        The first entry of each feature, and the number of all.
+    classes, codes : int64 arrays
+        The class and the number of the level of each entry.
+    """
+
+    labels: list[str]
+    prefix: str
+    lengths: TextLengths | None
+    inverse: float
+    lapse: float
+    widths: Widths
+    levels: npt.NDArray[np.int16]
+    keys: Numbers
+    starts: Numbers
+    classes: Numbers
+    codes: Numbers
+
+
+@dataclass(frozen=True)
+class Widths:
+    """The numbers of bits of the fields.
+
+    Attributes
+    ----------
+    key, bucket : int
+        The bits of a key, and how many of them are the number of a bucket.
+    owner, code : int
+        The bits of the number of a class, and of a level.
+    count : int
+        The bits of the number of the entries of a feature.
+    """
+
+    key: int
+    bucket: int
+    owner: int
+    code: int
+    count: int
+
+    @staticmethod
+    def of(n_classes: int, n_features: int, bits: int) -> Widths:
+        """Return the widths for so many features at most, and levels of so many bits."""
+        key = min(MOST_KEY_BITS, bits_for(COLLISIONS * max(1, n_features)))
+        bucket = max(0, (n_features // FEATURES_OF_BUCKET).bit_length() - 1)
+        return Widths(key, bucket, bits_for(n_classes), bits, bits_for(n_classes + 1))
+
+    @property
+    def rest(self) -> int:
+        """The bits of a key that a record holds."""
+        return self.key - self.bucket
+
+    def n_bytes(self, n_features: int, n_entries: int, n_bytes_of_labels: int) -> int:
+        """Return the size of the file."""
+        bits = n_features * (self.rest + self.count) + n_entries * (self.owner + self.code)
+        fixed = HEADER.size + (2 << self.code) + n_bytes_of_labels + PADDING
+        return fixed + 4 * ((1 << self.bucket) + 1) + (bits + 7) // 8
+
+
+def bits_for(n: int) -> int:
+    """Return the number of bits of numbers below n.
+
+    Examples
+    --------
+    >>> bits_for(1), bits_for(2), bits_for(77)
+    (0, 1, 7)
+    """
+    return (n - 1).bit_length()
+
+
+# ---- writing --------------------------------------------------------------------------------
+
+
+def to_bytes(content: Content) -> bytes:
+    """Return the contents of a file."""
+    widths, names = content.widths, bytes_of_labels(content.labels)
+    records, starts = bytes_of_records(content)
+    lengths = content.lengths or TextLengths()
+    fields = (
+        *(len(content.labels), len(content.keys), len(names)),
+        *(widths.key, widths.bucket, widths.code, WORDS_ONLY * (content.lengths is None)),
+        len(content.prefix.encode()),
+        *(lengths.n_texts, lengths.n_characters, content.inverse, content.lapse),
+    )
+    found = HEADER.pack(MAGIC, 0, *fields) + content.levels.astype("<i2").tobytes() + names
+    found += starts.astype("<u4").tobytes() + records
+    checksum = zlib.crc32(found[12:])
+    return found[:8] + struct.pack("<I", checksum) + found[12:]
+
+
+def bytes_of_labels(labels: list[str]) -> bytes:
+    """Return names in UTF-8, each with a 0 behind it.
+
+    Raises
+    ------
+    KeslerError
+        If a label has a character 0, or cannot be written.
+    """
+    for label in labels:
+        if "\0" in label or not _is_unicode(label):
+            raise KeslerError(
+                f"the label {label!r:.60} has a character that a compact file cannot hold: rename "
+                "the class"
+            )
+    return b"".join(label.encode() + b"\0" for label in labels)
+
+
+def _is_unicode(label: str) -> bool:
+    try:
+        label.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def bytes_of_records(content: Content) -> tuple[bytes, Numbers]:
+    """Return the bytes of all records, and the bit at which each bucket begins.
+
+    Raises
+    ------
+    KeslerError
+        If they are more than 512 MB.
+    """
+    widths, counts = content.widths, np.diff(content.starts)
+    n_fields = 2 + 2 * counts  # the rest of the key, the number of entries, and these
+    first = np.concatenate([[0], np.cumsum(n_fields)])
+    values, lengths = np.zeros(first[-1], np.int64), np.zeros(first[-1], np.int64)
+    of_entries = np.repeat(first[:-1] + 2 - 2 * content.starts[:-1], counts)
+    of_entries += 2 * np.arange(len(content.classes))
+    rest = content.keys & ((1 << widths.rest) - 1)
+    for places, numbers, width in (
+        (first[:-1], rest, widths.rest),
+        (first[:-1] + 1, counts, widths.count),
+        (of_entries, content.classes, widths.owner),
+        (of_entries + 1, content.codes, widths.code),
+    ):
+        values[places], lengths[places] = numbers, width
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    of_features = ends[first]
+    buckets = np.searchsorted(content.keys >> widths.rest, np.arange((1 << widths.bucket) + 1))
+    if ends[-1] > MOST_BITS:
+        raise KeslerError("the records of a compact file take at most 512 MB: give max_bytes")
+    owners = np.repeat(np.arange(len(values)), lengths)
+    bits = values[owners] >> (np.arange(ends[-1]) - ends[owners]) & 1
+    packed = np.packbits(bits.astype(np.uint8), bitorder="little").tobytes()
+    return packed + bytes(PADDING), of_features[buckets]
+
+
+# ---- reading --------------------------------------------------------------------------------
+
+
+def is_compact(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as that of a compact classifier does."""
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def from_bytes(found: bytes, name: str) -> Content:
+    """Return what the bytes of a file hold; `name` is what messages call it.
+
+    Raises
+    ------
+    KeslerError
+        If they are no file of a compact classifier, or are damaged.
+    """
+    if len(found) < HEADER.size or not found.startswith(MAGIC):
+        raise KeslerError(f"{name} is no file of a compact classifier: check the path")
+    _, checksum, *fields = HEADER.unpack_from(found)
+    if checksum != zlib.crc32(found[12:]):
+        raise _damaged(name, "its checksum is another")
+    try:
+        return _read(found, fields)
+    except (ValueError, IndexError, OverflowError) as error:
+        raise _damaged(name, str(error)) from None
+
+
+def _read(found: bytes, fields: list[Any]) -> Content:
+    n_classes, n_features, n_of_labels, key, bucket, code, flags, n_prefix, *numbers = fields
+    are_bits = bucket <= min(key, MOST_BUCKET_BITS) and key <= MOST_KEY_BITS and 1 <= code <= 8
+    if not (n_classes and are_bits and flags in (0, WORDS_ONLY)):
+        raise ValueError("its header holds impossible numbers")
+    widths = Widths(key, bucket, bits_for(n_classes), code, bits_for(n_classes + 1))
+    place = HEADER.size
+    levels, place = np.frombuffer(found, "<i2", 1 << code, place), place + (2 << code)
+    names, place = found[place : place + n_of_labels], place + n_of_labels
+    labels = names.decode().split("\0")
+    if labels.pop() or len(labels) != n_classes:
+        raise ValueError("it names another number of labels")
+    prefix = names[:n_prefix].decode()
+    if not all(label.startswith(prefix) for label in labels):
+        raise ValueError("its labels do not begin with their prefix")
+    buckets = np.frombuffer(found, "<u4", (1 << bucket) + 1, place).astype(np.int64)
+    place += buckets.nbytes // 2
+    if len(found) != place + (int(buckets[-1]) + 7) // 8 + PADDING:
+        raise ValueError("it is cut short, or longer than it says")
+    n_texts, n_characters, inverse, lapse = numbers
+    if min(n_texts, n_characters) < 0 or not (0 <= inverse < np.inf and 0 <= lapse <= 1):
+        raise ValueError("its header holds impossible numbers")
+    parts = _records(np.frombuffer(found, np.uint8, offset=place), buckets, widths)
+    if len(parts[0]) != n_features or parts[2].max(initial=0) >= n_classes:
+        raise ValueError("it holds another number of features, or of classes")
+    lengths = None if flags else TextLengths(n_texts, n_characters)
+    return Content(labels, prefix, lengths, inverse, lapse, widths, levels, *parts)
+
+
+def _records(
+    content: npt.NDArray[np.uint8], buckets: Numbers, widths: Widths
+) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Return keys, starts, classes and codes, as in `Content`."""
+    if (np.diff(buckets) < 0).any() or buckets[0]:
+        raise ValueError("its buckets are not in order")
+    of_entry = widths.owner + widths.code
+    at, numbers = buckets[:-1].copy(), np.arange(len(buckets) - 1)
+    keys, counts, places = list[Numbers](), list[Numbers](), list[Numbers]()
+    while (is_left := at < buckets[1:][numbers]).any():
+        at, numbers = at[is_left], numbers[is_left]
+        keys.append(numbers << widths.rest | _bits(content, at, widths.rest))
+        counts.append(_bits(content, at + widths.rest, widths.count))
+        places.append(at + widths.rest + widths.count)
+        at = places[-1] + counts[-1] * of_entry
+        if (at > buckets[1:][numbers]).any():
+            raise ValueError("a bucket ends within a record")
+    none = np.zeros(0, np.int64)
+    found, lengths, first = (np.concatenate([none, *each]) for each in (keys, counts, places))
+    order = np.argsort(found, kind="stable")
+    found, lengths, first = found[order], lengths[order], first[order]
+    if (np.diff(found) <= 0).any():
+        raise ValueError("its features are not in order")
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    where = np.repeat(first, lengths)
+    where += of_entry * (np.arange(starts[-1]) - np.repeat(starts[:-1], lengths))
+    classes = _bits(content, where, widths.owner)
+    return found, starts, classes, _bits(content, where + widths.owner, widths.code)
+
+
+def _bits(content: npt.NDArray[np.uint8], at: Numbers, n: int) -> Numbers:
+    """Return the numbers of n bits, 32 at most, that begin at these bits."""
+    first = at >> 3
+    found = np.zeros(len(at), np.int64)
+    for i in range(5):
+        found |= content[first + i].astype(np.int64) << (8 * i)
+    return found >> (at & 7) & ((1 << n) - 1)
+
+
+def _damaged(name: str, why: str) -> KeslerError:
+    return KeslerError(f"{name} is damaged ({why}): copy it again, or make it anew")
