@@ -278,12 +278,15 @@ def test_arguments_without_effect_warn(small):
 
 
 def test_every_argument_of_the_package_is_known(small):
-    from kesler.fasttext.training import WITHOUT_EFFECT
+    from kesler.fasttext.ignored import OF_QUANTIZE, OF_TRAINING
 
     own = {*fasttext.train_supervised.__kwdefaults__, "input"}
     source = inspect.getsource(package.FastText.train_supervised)
     theirs = {name for name in package.FastText.unsupervised_default if name in source}
-    assert len(theirs) > 20 and theirs <= {*own, *WITHOUT_EFFECT}
+    assert len(theirs) > 20 and theirs <= {*own, *OF_TRAINING}
+    of_quantize = inspect.signature(package.FastText._FastText.quantize).parameters
+    ours = {*fasttext.Model.quantize.__kwdefaults__, "self"}
+    assert {*of_quantize} <= {*ours, *OF_QUANTIZE}
 
 
 @pytest.mark.parametrize(
@@ -350,3 +353,66 @@ def test_lines_with_several_labels_are_refused_where_one_is_learnt(tmp_path):
     path.write_text("__label__a x\n__label__ y\n")
     with pytest.raises(KeslerError, match=r"line 2.*without a label behind it"):
         read(path)
+
+
+# ---- quantized models -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def quantized(train, tmp_path):
+    """A model of a few hundred labels that has been quantized, saved and loaded."""
+    model = fasttext.train_supervised(train)
+    model.save_model(tmp_path / "whole")
+    whole = model.predict(["my card has not arrived", "top up"])[0]
+    model.quantize()
+    model.save_model(tmp_path / "small")
+    assert (tmp_path / "small").stat().st_size < (tmp_path / "whole").stat().st_size / 10
+    return whole, model, fasttext.load_model(tmp_path / "small")
+
+
+def test_a_quantized_model_predicts_after_it_was_saved(quantized, train):
+    whole, model, loaded = quantized
+    texts = ["my card has not arrived", "top up"]
+    assert loaded.labels == model.labels and loaded.labels[0].startswith("__label__")
+    assert [each[0].rsplit("_", 1)[0] for each in loaded.predict(texts)[0]] == [
+        each[0].rsplit("_", 1)[0] for each in whole
+    ]
+    assert np.allclose(loaded.predict(texts, k=3)[1], model.predict(texts, k=3)[1])
+    n, precision, recall = loaded.test(train)
+    assert n > 4000 and precision == recall > 0.5
+
+
+def test_what_a_quantized_model_cannot_do(quantized, small):
+    _, _, loaded = quantized
+    for ask, said in (
+        (lambda: loaded.learn("a", "b"), "a quantized model does not learn"),
+        (lambda: loaded.words, "holds hashes in place of its words"),
+        (lambda: loaded.quantize(), "has been quantized"),
+        (lambda: loaded.get_word_vector("a"), "has no vectors"),
+        (lambda: fasttext.train_supervised(small).quantize(cutoff=-1), "n_features=-1"),
+        (lambda: fasttext.train_supervised(small, wordNgrams=2).quantize(), "has learnt columns"),
+        (lambda: fasttext.train_supervised(small, loss="ova").quantize(), "has no compact form"),
+    ):
+        with pytest.raises(KeslerError, match=said):
+            ask()
+
+
+def test_arguments_of_quantize(small, train, tmp_path):
+    model = fasttext.train_supervised(small)
+    with pytest.warns(MismatchWarning, match="qnorm has no effect: weights are rounded"):
+        model.quantize(qnorm=True, cutoff=3)
+    with pytest.raises(TypeError, match=r"quantize\(\) got an unexpected keyword argument 'depth'"):
+        fasttext.train_supervised(small).quantize(depth=3)
+    trained(train, tmp_path / "theirs", {})
+    with pytest.raises(KeslerError, match="is quantized by its package"):
+        fasttext.load_model(tmp_path / "theirs").quantize()
+
+
+def test_a_prefix_of_ones_own_is_kept(tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("#spam win cash now\n#work see you at work\n" * 4)
+    model = fasttext.train_supervised(path, label="#")
+    model.quantize()
+    model.save_model(tmp_path / "small")
+    loaded = fasttext.load_model(tmp_path / "small")
+    assert loaded.predict("win cash")[0] == ("#spam",) and loaded.test(path) == (8, 1.0, 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from kesler.fasttext.binary import Floats
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.loading import load
 from kesler.online.multilabel import OnlineMultilabelClassifier
+
+if TYPE_CHECKING:
+    from kesler.fasttext.compact import Compact
 
 AT_ONCE = 1 << 22
 """The most probabilities that are computed together."""
@@ -96,6 +99,14 @@ class Classifier:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the classifier, and the prefix as a note."""
         self.estimator.save(path, **{NOTE: self.prefix})
+
+    def quantized(self, **given: Any) -> Compact:
+        """Return the compact form, with the prefix before its labels."""
+        from kesler.compact.classifier import CompactClassifier
+        from kesler.fasttext.compact import Compact
+
+        estimator: Any = self.estimator  # one of label sets is refused
+        return Compact(CompactClassifier.of(estimator, prefix=self.prefix, **given))
 
     def vector(self, text: str) -> Floats:
         """Raise KeslerError."""

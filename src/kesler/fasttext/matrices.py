@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +63,13 @@ class Matrices:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Raise KeslerError."""
         raise KeslerError("a model that fastText has saved is not changed: copy its file")
+
+    def quantized(self, **given: Any) -> NoReturn:
+        """Raise KeslerError."""
+        raise KeslerError(
+            "a model that fastText has trained is quantized by its package: train one on its file "
+            "of lines with kesler.fasttext.train_supervised"
+        )
 
     def vector(self, text: str) -> Floats:
         """Return the mean of the rows of a text."""

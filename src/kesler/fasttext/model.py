@@ -50,6 +50,10 @@ class Predictor(Protocol):
         """Write the model to a file."""
         ...
 
+    def quantized(self, **given: Any) -> Predictor:
+        """Return the compact form, see :meth:`kesler.compact.CompactClassifier.of`."""
+        ...
+
     def vector(self, text: str) -> Floats:
         """Return the hidden vector of a text."""
         ...
@@ -295,6 +299,45 @@ class Model:
             If the model is one of fastText's: copy its file.
         """
         self._predictor.save(path)
+
+    def quantize(
+        self, *, cutoff: int = 0, bits: int = 4, max_bytes: int | None = None, **others: Any
+    ) -> None:
+        """Make the model small: few weights of few bits, and hashes in place of words.
+
+        It predicts afterwards, and does not learn. `save_model` writes kilobytes, which
+        :meth:`kesler.compact.CompactClassifier.export` turns into C.
+
+        Parameters
+        ----------
+        cutoff : int, 0 or more, default 0
+            The most features that are kept, 0 for no such limit. More err less and take more
+            bytes.
+        bits, max_bytes
+            As in :meth:`kesler.compact.CompactClassifier.of`.
+        **others
+            The other arguments of fastText have no effect, and warn.
+
+        Raises
+        ------
+        KeslerError
+            If the model learns label sets, has been trained with `wordNgrams`, `maxn` or
+            `pretrainedVectors`, is quantized or fastText's, or a value is out of its range.
+        TypeError
+            If an argument is none of fastText's.
+
+        Warns
+        -----
+        MismatchWarning
+            If an argument has no effect, with what there is instead.
+        """
+        from kesler.fasttext.ignored import OF_QUANTIZE, warn_of
+
+        for name in others:
+            warn_of(name, OF_QUANTIZE, "quantize")
+        n_features = None if cutoff == 0 else cutoff
+        given = {"bits": bits, "n_features": n_features, "max_bytes": max_bytes}
+        self._predictor = self._predictor.quantized(**given)
 
     def get_sentence_vector(self, text: str) -> Floats:
         """Return the hidden vector of a text, of a model of fastText.

@@ -4,42 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from typing import Any
 
-from kesler.errors import KeslerError, MismatchWarning
+from kesler.errors import KeslerError
 from kesler.fasttext.binary import is_fasttext
 from kesler.fasttext.features import END
+from kesler.fasttext.ignored import OF_TRAINING, warn_of
 from kesler.fasttext.model import Model, read_lines
 from kesler.readers.fasttext import PREFIX, WORD
 
-RATE = "the default needs no step size; a rule of OnlineClassifier(update=...) has one, eta or C"
-CLASSES = "the default learns thousands of classes with a list of candidates for each row"
-WITHOUT_EFFECT = {
-    **dict.fromkeys(["lr", "lrUpdateRate"], RATE),
-    "dim": "texts have no hidden vectors; the weights of each word are learnt for each label",
-    **dict.fromkeys(["ws", "t", "model"], "it is of word vectors, which are not learnt here"),
-    **dict.fromkeys(
-        ["minCount", "minCountLabel"], "rare words and labels are learnt from their first row on"
-    ),
-    **dict.fromkeys(["neg"], CLASSES),
-    "epoch": "label sets are learnt in as many passes as `fit` makes",
-    "bucket": "features are stored by name, without collisions",
-    "minn": "the longest run is missing; give maxn beside it",
-    "thread": "a model learns in one thread; kesler.distributed.learn takes several machines",
-    "verbose": "kesler.show_progress(True) prints the progress",
-    **dict.fromkeys(
-        [
-            "autotuneValidationFile",
-            "autotuneMetric",
-            "autotunePredictions",
-            "autotuneDuration",
-            "autotuneModelSize",
-        ],
-        "the default needs no tuning",
-    ),
-}
-"""The arguments of fastText that mean nothing here, with what there is instead."""
 LOSSES = "softmax", "hs", "ns", "ova"
 
 
@@ -118,11 +91,11 @@ def train_supervised(
     from kesler.fasttext.classifier import Classifier
 
     for name in others:
-        _warn_of(name)
+        warn_of(name, OF_TRAINING, "train_supervised")
     if loss is not None and loss not in LOSSES:
         raise KeslerError(f"loss={loss!r}: choose one of {', '.join(LOSSES)}")
     if minn and not maxn:
-        _warn_of("minn")
+        warn_of("minn", OF_TRAINING, "train_supervised")
     lines = read_lines(input, label)
     has_sets = loss == "ova" or any(len(each) > 1 for each in lines.labels)
     settings = {
@@ -133,7 +106,7 @@ def train_supervised(
         "shuffle": None if seed is None else True,
     }
     if has_sets and settings.pop("epochs") is not None:
-        _warn_of("epoch")
+        warn_of("epoch", OF_TRAINING, "train_supervised")
     given = {name: each for name, each in settings.items() if each is not None}
     found = Classifier.new(has_sets, given, label)
     found.fit(lines.texts, lines.labels)
@@ -165,6 +138,12 @@ def load_model(path: str | os.PathLike[str]) -> Model:
         from kesler.fasttext.matrices import Matrices
 
         return Model(Matrices.read(path))
+    from kesler.compact.layout import is_compact
+
+    if is_compact(path):
+        from kesler.fasttext.compact import Compact
+
+        return Model(Compact.read(path))
     from kesler.fasttext.classifier import Classifier
 
     return Model(Classifier.read(path))
@@ -192,10 +171,3 @@ def _columns(ngrams: int | None, minn: int | None, maxn: int | None) -> Any:
         return None
     runs = {"subwords": (minn or 1, maxn)} if maxn else {}
     return {"text": {"kind": "text", "ngrams": 1 if ngrams is None else ngrams, **runs}}
-
-
-def _warn_of(name: str) -> None:
-    """Warn of an argument without effect; raise TypeError if it is none of fastText's."""
-    if name not in WITHOUT_EFFECT:
-        raise TypeError(f"train_supervised() got an unexpected keyword argument {name!r}")
-    warnings.warn(f"{name} has no effect: {WITHOUT_EFFECT[name]}", MismatchWarning, stacklevel=3)
