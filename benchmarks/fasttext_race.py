@@ -2,18 +2,21 @@
 
     python benchmarks/fasttext_race.py [SET ...] [--autotune SECONDS]
 
-This needs KESLER_DATA and the package fasttext-wheel. Both learn the same lines, in one random
-order, on one thread, and are asked for the lines that are left out. fastText reads lines in lower
-case with spaces around punctuation, as its tutorial recommends, and Kesler the lines as they are.
+This needs KESLER_DATA, the package fasttext-wheel and a C compiler, cc. Both learn the same lines,
+in one random order, on one thread, and are asked for the lines that are left out. fastText reads
+lines in lower case with spaces around punctuation, as its tutorial recommends, which does not count
+as its time, and Kesler the lines as they are.
 The script writes benchmarks/results/fasttext_race.md if all sets were run.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gzip
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,8 +28,9 @@ from typing import Any
 
 import numpy as np
 
+from kesler.compact import CompactClassifier
 from kesler.datasets import load
-from kesler.fasttext import train_supervised
+from kesler.fasttext import load_model, train_supervised
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
 from report import Report, table
@@ -38,8 +42,12 @@ TUNED_ON = 0.1  # of the lines to learn, on which the autotune validates
 OF_LANGUAGE = 10  # paragraphs of each language to learn
 PUNCTUATION = re.compile(r"([^\w\s'])")
 CUTOFF = 100_000  # features of a quantized model
-OURS, TUNED = "kesler", "fastText, tuned"
+MOST_BYTES = 1 << 16  # of a text
+OURS, SMALL, HALF = "kesler", "kesler, quantized", "kesler, half of fastText's"
+THEIRS, TUNED = "fastText", "fastText, tuned"
+QUANTIZED = ", quantized"
 Rows = list[tuple[str, str]]
+Predict = Callable[[list[str]], Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -135,18 +143,23 @@ def write(path: Path, rows: Rows, form: Callable[[str], str]) -> None:
 
 def measured(
     train: Callable[[], Any],
-    predict: Callable[[Any, list[str]], Sequence[str]],
+    prepare: Callable[[Any], Predict],
     save: Callable[[Any, str], None],
     asked: Rows,
     folder: Path,
+    form: Callable[[str], str] = str,
 ) -> Found:
-    """Train, ask for texts and save, by the time of the processor."""
+    """Train, ask for texts and save, by the time of the processor.
+
+    prepare : returns the function that is asked, from the model; its own time does not count.
+    """
     start = time.process_time()
     model = train()
     seconds = time.process_time() - start
-    texts = [" ".join(text.split()) for text, _ in asked]
+    texts = [form(" ".join(text.split())) for text, _ in asked]
+    predict = prepare(model)
     start = time.process_time()
-    labels = predict(model, texts)
+    labels = predict(texts)
     each = (time.process_time() - start) / len(texts)
     right = [re.sub(r"\s+", "_", label) for _, label in asked]
     wrong = sum(a != f"__label__{b}" for a, b in zip(labels, right, strict=True))
@@ -156,19 +169,54 @@ def measured(
     return Found(100 * wrong / len(asked), seconds, 1e6 * each, size / 1e6)
 
 
-def run_ours(split: Split, folder: Path) -> dict[str, Found]:
-    """Run `train_supervised` of kesler, with no argument."""
-    path = folder / "ours.txt"
+def run_ours(split: Split, folder: Path, half: int) -> dict[str, Found]:
+    """Run `train_supervised` of kesler, with no argument, and its model made small, in C.
+
+    half : the size of a file that is half of fastText's quantized model.
+    """
+    path, trained = folder / "ours.txt", folder / "trained"
     write(path, split.learnt, str)
-    return {
-        OURS: measured(
-            lambda: train_supervised(path),
-            lambda model, texts: [labels[0] for labels in model.predict(texts)[0]],
-            lambda model, at: model.save_model(at),
-            split.asked,
-            folder,
-        )
-    }
+
+    def prepare(model: Any) -> Predict:
+        return lambda texts: [labels[0] for labels in model.predict(texts)[0]]
+
+    def save(model: Any, at: str) -> None:
+        model.save_model(at)
+
+    def train() -> Any:
+        model = train_supervised(path)
+        model.save_model(trained)
+        return model
+
+    def small(max_bytes: int | None) -> Found:
+        def quantize() -> Any:
+            model = load_model(trained)
+            model.quantize(max_bytes=max_bytes)
+            return model
+
+        return measured(quantize, lambda model: in_c(model, folder), save, split.asked, folder)
+
+    whole = measured(train, prepare, save, split.asked, folder)
+    return {OURS: whole, SMALL: small(None), HALF: small(half)}
+
+
+def in_c(model: Any, folder: Path) -> Predict:
+    """Return the predictions of a quantized model, exported as C and compiled."""
+    path = folder / "small"
+    model.save_model(path)
+    small = CompactClassifier.load(path)
+    source, library = folder / "small.c", folder / f"small{time.time_ns()}.so"
+    small.export(source)
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
+    loaded, labels = ctypes.CDLL(str(library)), small.classes_
+    loaded.small_scratch.restype = ctypes.c_size_t
+    memory = ctypes.create_string_buffer(loaded.small_scratch(ctypes.c_size_t(MOST_BYTES)))
+
+    def number(text: bytes) -> int:
+        found: int = loaded.small_predict(text, ctypes.c_size_t(len(text)), memory, None)
+        return found
+
+    return lambda texts: [labels[number(text.encode())] for text in texts]
 
 
 def run_theirs(split: Split, folder: Path, seconds: int) -> dict[str, Found]:
@@ -182,11 +230,16 @@ def run_theirs(split: Split, folder: Path, seconds: int) -> dict[str, Found]:
     write(part, [split.learnt[i] for i in order[:n]], normalized)
     write(rest, [split.learnt[i] for i in order[n:]], normalized)
 
-    def predict(model: Any, texts: list[str]) -> list[str]:
-        # The layer above `f` fails with NumPy 2.
-        asked = [f"{normalized(text)}\n" for text in texts]
-        found, _ = model.f.multilinePredict(asked, 1, 0.0, "strict")
-        return [labels[0] if labels else "" for labels in found]
+    def prepare(model: Any) -> Predict:
+        def predict(texts: list[str]) -> list[str]:
+            # The layer above `f` fails with NumPy 2.
+            found, _ = model.f.multilinePredict([f"{text}\n" for text in texts], 1, 0.0, "strict")
+            return [labels[0] if labels else "" for labels in found]
+
+        return predict
+
+    def save(model: Any, at: str) -> None:
+        model.save_model(at)
 
     def found(quantized: bool = False, **settings: Any) -> Found:
         def train() -> Any:
@@ -195,9 +248,9 @@ def run_theirs(split: Split, folder: Path, seconds: int) -> dict[str, Found]:
                 model.quantize(str(path), qnorm=True, retrain=True, cutoff=CUTOFF, thread=1)
             return model
 
-        return measured(train, predict, lambda model, at: model.save_model(at), split.asked, folder)
+        return measured(train, prepare, save, split.asked, folder, normalized)
 
-    results = {"fastText": found()}
+    results = {THEIRS: found(), f"{THEIRS}{QUANTIZED}": found(quantized=True)}
     if seconds:
         tuned = fasttext.train_supervised(
             str(rest),
@@ -212,7 +265,7 @@ def run_theirs(split: Split, folder: Path, seconds: int) -> dict[str, Found]:
         settings["loss"] = settings["loss"].name
         results[TUNED] = found(**settings)
         if settings["loss"] == "softmax":
-            results[f"{TUNED}, quantized"] = found(quantized=True, **settings)
+            results[f"{TUNED}{QUANTIZED}"] = found(quantized=True, **settings)
     return results
 
 
@@ -223,10 +276,18 @@ def run(name: str, seconds: int) -> dict[str, Found]:
     """Run all learners on a set."""
     split = SETS[name]()
     with tempfile.TemporaryDirectory() as folder:
-        found = run_ours(split, Path(folder)) | run_theirs(split, Path(folder), seconds)
+        theirs = run_theirs(split, Path(folder), seconds)
+        half = round(5e5 * best_quantized(theirs).megabytes)
+        found = run_ours(split, Path(folder), half) | theirs
     for learner, each in found.items():
         print(f"{name}, {learner}: {each}", flush=True)
     return found
+
+
+def best_quantized(found: dict[str, Found]) -> Found:
+    """Return the quantized model of fastText that errs least."""
+    theirs = (THEIRS + QUANTIZED, TUNED + QUANTIZED)
+    return min((found[name] for name in theirs if name in found), key=lambda each: each.error)
 
 
 def add_table(page: Report, found: dict[str, dict[str, Found]]) -> None:
@@ -235,7 +296,7 @@ def add_table(page: Report, found: dict[str, dict[str, Found]]) -> None:
         [
             f"{name}, {learner}",
             *(f"{each.error:.2f}", f"{each.error / of_set[OURS].error:.3f}"),
-            *(f"{each.seconds:.2f}", f"{each.microseconds:.0f}", f"{each.megabytes:.1f}"),
+            *(f"{each.seconds:.2f}", f"{each.microseconds:.1f}", f"{each.megabytes:.3f}"),
         ]
         for name, of_set in found.items()
         for learner, each in of_set.items()
@@ -248,21 +309,36 @@ def add_checks(page: Report, found: dict[str, dict[str, Found]]) -> None:
     """Check the errors and the time against those of the best fastText of each set."""
     ratios = []
     for name, of_set in found.items():
-        theirs = [each for learner, each in of_set.items() if learner != OURS]
+        theirs = [each for learner, each in of_set.items() if learner.startswith(THEIRS)]
         best = min(theirs, key=lambda each: each.error)
         ratio, slower = of_set[OURS].error / best.error, of_set[OURS].seconds / best.seconds
         page.check(f"{name}: errors {ratio:.3f} of fastText's, at most {MOST}", ratio <= MOST)
         page.check(f"{name}: time {slower:.2f} of fastText's, at most 1", slower <= 1)
         ratios.append(ratio)
+        add_checks_of_small(page, name, of_set)
     mean = float(np.exp(np.mean(np.log(ratios))))
     page.check(f"all sets: errors {mean:.3f}, at most {MOST_MEAN}", mean <= MOST_MEAN)
+
+
+def add_checks_of_small(page: Report, name: str, found: dict[str, Found]) -> None:
+    """Check the quantized model of half the size against fastText's."""
+    small, theirs = found[HALF], best_quantized(found)
+    errors, times = small.error / theirs.error, small.microseconds / theirs.microseconds
+    page.check(
+        f"{name}: quantized to half of .ftz, errors {errors:.3f} of fastText's, at most 1",
+        errors <= 1,
+    )
+    page.check(f"{name}: in C, {times:.2f} of the time of fastText's, at most 1", times <= 1)
 
 
 ABOUT = """\
 "tuned" has the settings that fastText's autotune found in the stated time, on a tenth of the lines
 to learn, and learns all of them; its "quantized" model is a .ftz file, retrained with at most
 100,000 features. The time to find the settings is not part of its time. Kesler's file holds all
-that goes on learning. Checks compare with the fastText that errs least on the lines asked for."""
+that goes on learning. Its "quantized" model is one of `quantize()`, in C by way of `export`, and
+its time to learn is that of making it of the trained one; another has at most half the bytes of the
+.ftz file that errs least. Checks compare with the fastText that errs least on the lines asked
+for."""
 
 
 def main() -> int:
