@@ -39,8 +39,7 @@ MODULES = (
     "hypotheses maps kernels budgets updates exploration algorithms links preconditioners "
     "preprocessing queries costs trees candidates dictionaries decompositions datasets readers "
     "metrics plots bounds checks "
-    "distributed durable service fasttext duckdb sqlite annif"
-    "distributed durable service fasttext compact duckdb sqlite"
+    "distributed durable service fasttext compact duckdb sqlite annif"
 ).split()
 """The public modules, in the order of the reference."""
 

@@ -28,9 +28,13 @@ OF_CLUSTERS = {
     "SPACING": r"\p{GCB=SpacingMark}",
     "PREPEND": r"\p{GCB=Prepend}",
     **{name: rf"\p{{GCB={name}}}" for name in ("L", "V", "T", "LV", "LVT")},
+}
+OF_CONJUNCTS = {
     "CONSONANT": r"[\p{InCB=Consonant}&&\p{GCB=Other}]",
     "LINKER": r"[\p{InCB=Linker}&&\p{GCB=Extend}]",
 }
+"""Consonants that are joined by a sign between them, in versions of `regex` that know it."""
+CONJUNCT = "\u0915\u094d\u0915"
 HANGUL = range(0xAC00, 0xD7A4)  # syllables, which are composed by a rule
 
 
@@ -90,7 +94,8 @@ def characters() -> Characters:
     flags, clusters, ranks = (np.zeros(N_CODES, np.int64) for _ in range(3))
     for bit, pattern in enumerate(kinds.values()):
         flags[_codes(pattern, all_of)] |= 1 << bit
-    for name, pattern in OF_CLUSTERS.items():
+    joins = len(patterns().cluster.findall(CONJUNCT)) == 1
+    for name, pattern in (OF_CLUSTERS | (OF_CONJUNCTS if joins else {})).items():
         clusters[_codes(_compiled(pattern), all_of)] = CLUSTERS.index(name)
     for c in codes:
         ranks[c] = unicodedata.combining(chr(c))

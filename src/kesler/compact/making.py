@@ -20,8 +20,9 @@ Numbers = npt.NDArray[np.int64]
 Size = Callable[[int, int], int]
 
 SHARE = 0.99
-"""The share of the worth of all entries that is kept where no size is asked for: on banking77 and
-r8 it cost 0.4 and -0.1 points of error, 0.95 cost 0.6 and 0.1."""
+"""The share of the worth of all entries that is kept where no size is asked for. It cost 0.5 points
+of error on banking77, 0.1 on r8, 0.2 on clinc150, and 2.6 on udhr, of ten paragraphs of each class;
+a share of 0.98 cost 4.3 on udhr."""
 N_ROUNDS = 30  # in which levels move to the means of their weights
 
 

@@ -5,31 +5,31 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t i64;
 
-static u32 number_at(const u8 *p)
+static inline u32 number_at(const u8 *p)
 {
     return (u32)p[0] | (u32)p[1] << 8 | (u32)p[2] << 16 | (u32)p[3] << 24;
 }
 
 /* Return the bits from a bit on, of which 57 are those of the records. */
-static u64 bits_from(const u8 *p, u64 bit)
+static inline u64 bits_from(const u8 *p, u64 bit)
 {
     const u8 *first = p + (bit >> 3);
     return ((u64)number_at(first) | (u64)number_at(first + 4) << 32) >> (bit & 7);
 }
 
-static u32 lowest(u64 bits, unsigned n)
+static inline u32 lowest(u64 bits, unsigned n)
 {
     return (u32)(bits & (((u64)1 << n) - 1));
 }
 
 /* ---- properties of characters --------------------------------------------------------------- */
 
-static unsigned class_of(u32 c)
+static inline unsigned class_of(u32 c)
 {
     return class_at[class_block[c >> BLOCK]][c & ((1u << BLOCK) - 1)];
 }
 
-static unsigned has(u32 c, unsigned kinds)
+static inline unsigned has(u32 c, unsigned kinds)
 {
     return kinds_of[class_of(c)] & kinds;
 }
@@ -453,7 +453,7 @@ struct reading {
     u64 n_unknown;
 };
 
-static u32 with_character(u32 crc, u32 c)
+static inline u32 with_character(u32 crc, u32 c)
 {
     u8 bytes[4];
     int n = 1;
