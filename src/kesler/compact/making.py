@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from kesler.compact.layout import WHOLE, Content, Widths, bytes_of_labels
 from kesler.compact.names import hashes_of, keys_of
-from kesler.compact.weights import Entries, entries_of, learner_of, squared_length
+from kesler.compact.weights import Entries, Trained
 from kesler.errors import KeslerError
-from kesler.learner.learner import Learner
 from kesler.online.classifier import OnlineClassifier
 
 Doubles = npt.NDArray[np.float64]
@@ -34,29 +33,22 @@ def content_of(
     prefix: str,
 ) -> Content:
     """Return the content of a compact file; see :class:`kesler.compact.CompactClassifier`."""
-    learner = learner_of(model)
-    with learner.lock:
-        entries = entries_of(learner)
-        names = model._input.names
-        assert names is not None
-        hashes = hashes_of(names.names[: learner.n_named_features])
-    labels = [f"{prefix}{label}" for label in learner.classes.labels]
+    trained = Trained.of(model)
+    labels = [f"{prefix}{label}" for label in trained.labels]
     size = partial(_size, bits, len(labels), len(bytes_of_labels(labels)))
-    kept = _kept(entries, size, n_features, max_bytes)
-    entries = entries.take(kept)
+    entries = trained.entries.take(_kept(trained.entries, size, n_features, max_bytes))
     widths = Widths.of(len(labels), len(np.unique(entries.features)), bits)
-    keys = keys_of(hashes, widths.key)
+    keys = keys_of(hashes_of(trained.names), widths.key)
     entries = _without_collisions(keys, entries)
     found, starts, order = _by_key(keys[entries.features])
     levels = levels_of(entries.weights, entries.n_rows[entries.features], 1 << bits)
     unit = float(np.abs(levels).max(initial=0.0)) / WHOLE or 1.0
-    inverse, lapse = _calibration(learner)
     return Content(
         labels=labels,
         prefix=prefix,
-        lengths=model._input.texts,
-        inverse=float(inverse * unit / np.sqrt(squared_length(learner))),
-        lapse=lapse,
+        lengths=trained.lengths,
+        inverse=trained.inverse * unit,
+        lapse=trained.lapse,
         widths=widths,
         levels=np.rint(levels / unit).astype(np.int16),
         keys=found,
@@ -70,15 +62,6 @@ def _by_key(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """Return distinct keys, where their entries start, and the order of the entries by them."""
     found, counts = np.unique(keys, return_counts=True)
     return found, np.concatenate([[0], np.cumsum(counts)]), np.argsort(keys, kind="stable")
-
-
-def _calibration(learner: Learner) -> tuple[float, float]:
-    """Return the inverse temperature and the share of lapses."""
-    if not learner.is_calibrated:
-        return 1.0, 0.0
-    learnt = learner.stored["calibration"][0]
-    n_targets = float(learnt["n_targets"])
-    return float(learnt["inverse"]), float(learnt["lapses"]) / n_targets if n_targets else 0.0
 
 
 # ---- what is kept ---------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.texts import TextLengths
 from kesler.errors import KeslerError
 from kesler.learner.contributions import contributions_of_blocks
 from kesler.learner.learner import Learner
@@ -52,6 +54,50 @@ class Entries:
     def take(self, kept: npt.NDArray[Any]) -> Entries:
         """Return some of the entries, in their order."""
         return Entries(self.features[kept], self.classes[kept], self.weights[kept], self.n_rows)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a compact classifier is made of.
+
+    Attributes
+    ----------
+    labels : list
+        The labels of the classes, by their numbers.
+    lengths : TextLengths or None
+        Of the texts learnt; None if features are words alone.
+    names : list of str
+        The names of the features, by their numbers.
+    entries : Entries
+    inverse : float
+        The inverse temperature of scores that are sums of weights over the root of the number of
+        features.
+    lapse : float
+        The share of rows that scores do not explain.
+    """
+
+    labels: list[Any]
+    lengths: TextLengths | None
+    names: list[str]
+    entries: Entries
+    inverse: float
+    lapse: float
+
+    @staticmethod
+    def of(model: OnlineClassifier) -> Trained:
+        """Return what a classifier has learnt, see `learner_of`."""
+        learner, names = learner_of(model), model._input.names
+        assert names is not None
+        with learner.lock:
+            inverse, lapse = _calibration(learner)
+            return Trained(
+                list(learner.classes.labels),
+                model._input.texts,
+                names.names[: learner.n_named_features],
+                entries_of(learner),
+                inverse / math.sqrt(_squared_value(learner)),
+                lapse,
+            )
 
 
 def learner_of(model: OnlineClassifier) -> Learner:
@@ -100,7 +146,7 @@ def _is_sum(learner: Any) -> bool:
 
 def entries_of(learner: Learner) -> Entries:
     """Return the entries of all features that have some, of any worth."""
-    n_rows = counts_of(learner)
+    n_rows = np.array(_statistics(learner)[:, 0])
     blocks = _blocks_of_table(learner) if learner.comparing is None else _blocks_met(learner)
     pieces = [
         (features[rows], classes[columns], table[rows, columns])
@@ -119,21 +165,27 @@ def _of_note(table: Doubles) -> tuple[Numbers, Numbers]:
     return rows, columns
 
 
-def counts_of(learner: Learner) -> Doubles:
-    """Return the number of rows of each feature."""
-    return np.array(_statistics(learner)[:, 0])
+def _calibration(learner: Learner) -> tuple[float, float]:
+    """Return the inverse temperature and the share of lapses."""
+    if not learner.is_calibrated:
+        return 1.0, 0.0
+    learnt = learner.stored["calibration"][0]
+    n_targets = float(learnt["n_targets"])
+    return float(learnt["inverse"]), float(learnt["lapses"]) / n_targets if n_targets else 0.0
 
 
-def squared_length(learner: Learner) -> float:
+def _squared_value(learner: Learner) -> float:
     """Return the mean of the squared values of features after preprocessing, before scaling."""
     from kesler.compiled.trial.preprocessing import DOUBTFUL, UNINFORMATIVE
 
     n_rows, gained = _statistics(learner).T
     squares = UNINFORMATIVE + np.maximum(0.0, gained) / (n_rows + DOUBTFUL)
-    return float((squares * n_rows).sum() / max(1.0, n_rows.sum()))
+    total = float(n_rows.sum())
+    return float((squares * n_rows).sum()) / total if total else 1.0
 
 
 def _statistics(learner: Learner) -> Doubles:
+    """Return the number of rows of each feature, and the information that it gained."""
     arrays = learner._kernel_arguments.arrays
     found: Doubles = arrays.preprocessing.statistics[: learner.n_named_features]
     return found
