@@ -25,7 +25,7 @@ from kesler import (
     OnlineOrdinalClassifier,
 )
 from kesler.budgets import Budget
-from kesler.compiled.jit import background, decorators
+from kesler.compiled.jit import background
 
 N_ROWS, N_FEATURES = 36, 5
 WORDS = "card lost transfer failed rate top up cash pin blocked euro pound refund late".split()
@@ -131,5 +131,5 @@ if __name__ == "__main__":
     if seed:
         random.Random(seed).shuffle(names)
         background.COMPILING = Turns(seed)
-        decorators._Store.loaded = not_cached
+        background.Store.loaded = not_cached
     print(json.dumps({name: digests(*RUNS[name]) for name in names}))

@@ -28,6 +28,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numba import config
 
+from kesler.compiled.jit.cache import KernelCache, cache_of, is_shipping
 from kesler.compiled.jit.interpreted import ORIGINAL, copy_of
 from kesler.compiled.jit.numba_internals import NotCached
 from kesler.interrupts import Postponed
@@ -56,6 +57,35 @@ class UnknownAddress(LookupError):
 def is_on() -> bool:
     """Return whether kernels may be compiled in another process."""
     return os.environ.get(VARIABLE) != FOREGROUND and bool(sys.executable)
+
+
+class Store:
+    """A function, and what is compiled of it: from a cache, or now.
+
+    Parameters
+    ----------
+    function : the function.
+    compile : returns what is compiled, given the cache.
+    """
+
+    def __init__(self, function: Function, compile: Callable[[Any], Any]) -> None:
+        self.function, self._compile = function, compile
+        self._cache = cache_of(function)
+        is_ours = function.__module__.startswith("kesler.") and not is_shipping()
+        self.may_wait = is_ours and is_on() and isinstance(self._cache, KernelCache)
+
+    def compiled(self) -> Any:
+        """Return what is compiled, now if no cache contains it."""
+        with Postponed():  # an interrupted compiler may crash the process later
+            return self._compile(self._cache)
+
+    def loaded(self) -> Any:
+        """Return what a cache contains; raise `NotCached` if none does."""
+        self._cache.is_only_read = True
+        try:
+            return self.compiled()
+        finally:
+            self._cache.is_only_read = False
 
 
 # ---- what is to be compiled ---------------------------------------------------------------------
@@ -257,7 +287,7 @@ class FunctionByAddress:
     address : the address of the place where the address of its machine code is written.
     """
 
-    def __init__(self, store: Any) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._place = np.zeros(1, dtype=np.int64)
         self.address = self._place.ctypes.data
@@ -307,7 +337,7 @@ class _Switch:
             self.pending.pop(0).fill()
         return not self.pending
 
-    def take(self, store: Any) -> Function:
+    def take(self, store: Store) -> Function:
         """Return a kernel, compiled with all that it may call."""
         while self.pending:
             self.pending.pop(0).fill()
@@ -331,8 +361,10 @@ def is_ready(kernel: Any) -> bool:
     return not isinstance(kernel, WaitingKernel) or kernel.is_ready()
 
 
-def kernel_or_waiting(store: Any) -> Any:
-    """Return a kernel that a cache contains, or one that waits until it is compiled."""
+def kernel_of(store: Store) -> Any:
+    """Return a kernel, or one that waits until it is compiled."""
+    if not store.may_wait:
+        return store.compiled()
     with _SWITCH:
         try:
             found = store.loaded()
@@ -352,7 +384,7 @@ class WaitingKernel:
     store : the function, and what is compiled of it.
     """
 
-    def __init__(self, store: Any) -> None:
+    def __init__(self, store: Store) -> None:
         self._store, self.py_func = store, store.function
         self._compiled: Function | None = None
         package = self.py_func.__module__.removeprefix(f"{ORIGINAL}.").partition(".")[0]

@@ -12,25 +12,15 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import config, njit, types
 from numba.extending import intrinsic, overload
 
-from kesler.compiled.jit.background import (
-    FUNCTIONS,
-    FunctionByAddress,
-    called_at,
-    is_on,
-    kernel_or_waiting,
-)
-from kesler.compiled.jit.cache import KernelCache, cache_of, is_shipping
-from kesler.compiled.jit.mode import IS_INTERPRETED
 from kesler.compiled.jit.numba_internals import (
     compiled_callback,
     compiled_kernel,
     helper_options,
 )
 from kesler.errors import KeslerError
-from kesler.interrupts import Postponed
 
 Function = Callable[..., Any]
 
@@ -45,6 +35,11 @@ DOUBLES = types.Array(types.float64, 1, "C")
 DOUBLE_TABLE = types.Array(types.float64, 2, "C")
 DOUBLE_STACK = types.Array(types.float64, 3, "C")
 BOOLS = types.Array(types.boolean, 1, "C")
+
+IS_COPY = not __name__.startswith("kesler.compiled.")
+"""Whether this module is of the copy that stands in for kernels that are not compiled yet."""
+IS_INTERPRETED = bool(config.DISABLE_JIT) or IS_COPY
+"""Whether functions stay as they are, for Python to interpret."""
 
 
 def kernel(signature: Any, *, nogil: bool = True) -> Callable[[Function], Function]:
@@ -61,43 +56,14 @@ def kernel(signature: Any, *, nogil: bool = True) -> Callable[[Function], Functi
             return function
         function.__qualname__ += f"_{_package_digest():x}"
         signatures = signature if isinstance(signature, list) else [signature]
-        store = _Store(
-            function, lambda cache: compiled_kernel(function, cache, signatures, nogil=nogil)
-        )
-        if store.may_wait:
-            return kernel_or_waiting(store)
-        return store.compiled()
+        from kesler.compiled.jit.background import Store, kernel_of
+
+        def compiled(cache: Any) -> Any:
+            return compiled_kernel(function, cache, signatures, nogil=nogil)
+
+        return kernel_of(Store(function, compiled))
 
     return decorate
-
-
-class _Store:
-    """A function, and what is compiled of it: from a cache, or now.
-
-    Parameters
-    ----------
-    function : the function.
-    compile : returns what is compiled, given the cache.
-    """
-
-    def __init__(self, function: Function, compile: Callable[[Any], Any]) -> None:
-        self.function, self._compile = function, compile
-        self._cache = cache_of(function)
-        is_ours = function.__module__.startswith("kesler.") and not is_shipping()
-        self.may_wait = is_ours and is_on() and isinstance(self._cache, KernelCache)
-
-    def compiled(self) -> Any:
-        """Return what is compiled, now if no cache contains it."""
-        with Postponed():  # an interrupted compiler may crash the process later
-            return self._compile(self._cache)
-
-    def loaded(self) -> Any:
-        """Return what a cache contains; raise `NotCached` if none does."""
-        self._cache.is_only_read = True
-        try:
-            return self.compiled()
-        finally:
-            self._cache.is_only_read = False
 
 
 def inlined(function: Function, *, allocates: bool = False, always: bool = False) -> Function:
@@ -184,6 +150,8 @@ def callback_address(function: Function, signature: Any, *, allocates: bool = Tr
     most of the time.
     """
     if IS_INTERPRETED:
+        from kesler.compiled.jit.background import FUNCTIONS
+
         FUNCTIONS[id(function)] = function
         return id(function)
     return _callback(_named_by_contents(function), signature, allocates=allocates).address
@@ -191,12 +159,13 @@ def callback_address(function: Function, signature: Any, *, allocates: bool = Tr
 
 @cache
 def _callback(function: Function, signature: Any, *, allocates: bool) -> Any:
-    store = _Store(
-        function,
-        lambda cache: compiled_callback(function, signature, cache, allocates=allocates),
-    )
+    from kesler.compiled.jit.background import FunctionByAddress, Store
+
+    def compiled(cache: Any) -> Any:
+        return compiled_callback(function, signature, cache, allocates=allocates)
+
     try:
-        return FunctionByAddress(store)
+        return FunctionByAddress(Store(function, compiled))
     except Exception as error:
         reason = str(error).strip().splitlines()[0]
         raise KeslerError(
@@ -214,6 +183,8 @@ def by_address(signature: Any) -> Function:
     integer costs nothing.
     """
     if IS_INTERPRETED:
+        from kesler.compiled.jit.background import called_at
+
         return lambda address, *arguments: called_at(address)(*arguments)
 
     @intrinsic

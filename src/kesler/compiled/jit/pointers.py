@@ -22,7 +22,7 @@ from numba.extending import intrinsic
 
 from kesler.compiled.jit.background import arguments_at
 from kesler.compiled.jit.background import hold as hold_address
-from kesler.compiled.jit.mode import IS_COPY, IS_INTERPRETED
+from kesler.compiled.jit.decorators import IS_COPY, IS_INTERPRETED
 from kesler.compiled.jit.numba_internals import (
     AttributeTemplate,
     cgutils,

@@ -23,8 +23,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from kesler.compiled.jit.cache import is_shipping
-from kesler.compiled.jit.decorators import always_inlined, inlined
-from kesler.compiled.jit.mode import IS_INTERPRETED
+from kesler.compiled.jit.decorators import IS_INTERPRETED, always_inlined, inlined
 from kesler.compiled.jit.numba_internals import (
     cgutils,
     lower_builtin,

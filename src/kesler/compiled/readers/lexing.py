@@ -25,11 +25,11 @@ from kesler.compiled.jit.decorators import (
     INDICES,
     INT_TABLE,
     INTS,
+    IS_INTERPRETED,
     always_inlined,
     inlined,
     kernel,
 )
-from kesler.compiled.jit.mode import IS_INTERPRETED
 
 # Why a kernel stopped: the requested number of rows is read, the text has ended, a line is not
 # plain, or there is no space for more entries, or for more names.

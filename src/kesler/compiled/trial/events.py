@@ -27,11 +27,11 @@ from kesler.compiled.jit.decorators import (
     INT,
     INT_TABLE,
     INTS,
+    IS_INTERPRETED,
     always_inlined,
     inlined,
     kernel,
 )
-from kesler.compiled.jit.mode import IS_INTERPRETED
 from kesler.compiled.jit.pointers import byte_at, fetch, fetch_at, pointer_reader, put, word_at
 from kesler.compiled.trial.preprocessing import is_missing
 from kesler.compiled.trial.tasks import task_at
