@@ -11,6 +11,9 @@ from kesler.data.texts import FIRST_CUT, GRAMS, cut, folded, letters_of, pattern
 Pieces = tuple[int, ...]
 """The numbers of pieces, for each letter that is meant."""
 
+MOST_ALONE = 2
+"""The most words in a feature of a text that is no cell of a column."""
+
 
 class Piece(NamedTuple):
     """A word of a text, or a character of a script without spaces.
@@ -67,8 +70,8 @@ class Wording:
         self._phrases = self._tokens if of_column else placed
         self._capitals = not of_column
         self._line, self._owners = self._lined()
-        self._of_words: dict[int, dict[str, list[Pieces]]] = {}
-        self._of_runs: dict[int, dict[str, list[Pieces]]] = {}
+        self._of_words: dict[int, dict[str, list[int]]] = {}
+        self._of_runs: dict[int, dict[str, list[int]]] = {}
 
     def _lined(self) -> tuple[str, list[int]]:
         """Return the line of which runs are parts, and the piece of each letter, -1 of spaces."""
@@ -119,29 +122,33 @@ class Wording:
 
     def _occurrences(self, feature: str, is_run: bool | None) -> list[Pieces]:
         """Return the pieces of the letters of a feature, for each place where it stands."""
-        if not is_run:
-            found = self._words(feature.count(" ") + 1).get(feature)
-            if found or is_run is False:
-                return found or []
-        return self._runs(len(feature)).get(feature, [])
+        n = feature.count(" ") + 1
+        may_be_words = not is_run if is_run is not None else n <= MOST_ALONE
+        starts = self._words(n).get(feature, ()) if may_be_words else ()
+        if starts:
+            words = self._words_of(n)
+            return [tuple(p for _, at in words[i : i + n] for p in at) for i in starts]
+        n = len(feature)
+        owned = () if is_run is False else self._runs(n).get(feature, ())
+        return [found for i in owned if (found := self._owned(i, i + n))]
 
-    def _words(self, n: int) -> dict[str, list[Pieces]]:
-        """Return where each n consecutive words stand."""
+    def _words_of(self, n: int) -> list[tuple[str, Pieces]]:
+        """Return the words that are features alone, or those of which n together are one."""
+        return self._tokens if n == 1 else self._phrases
+
+    def _words(self, n: int) -> dict[str, list[int]]:
+        """Return at which words each n consecutive words begin."""
         if n not in self._of_words:
-            words = self._tokens if n == 1 else self._phrases
-            named = (
-                (" ".join(word for word, _ in part), tuple(p for _, at in part for p in at))
-                for part in (words[i : i + n] for i in range(len(words) - n + 1))
-            )
-            self._of_words[n] = _listed(named)
+            words = [word for word, _ in self._words_of(n)]
+            starts = range(len(words) - n + 1)
+            self._of_words[n] = _listed(" ".join(words[i : i + n]) for i in starts)
         return self._of_words[n]
 
-    def _runs(self, n: int) -> dict[str, list[Pieces]]:
-        """Return where each run of n characters stands."""
+    def _runs(self, n: int) -> dict[str, list[int]]:
+        """Return at which characters of the line each run of n characters begins."""
         if n not in self._of_runs:
             starts = range(len(self._line) - n + 1)
-            named = ((self._line[i : i + n], self._owned(i, i + n)) for i in starts)
-            self._of_runs[n] = _listed(each for each in named if each[1])
+            self._of_runs[n] = _listed(self._line[i : i + n] for i in starts)
         return self._of_runs[n]
 
     def _owned(self, start: int, end: int) -> Pieces:
@@ -152,6 +159,10 @@ class Wording:
 
     def _named(self, pieces: Pieces) -> Iterator[tuple[str, int]]:
         """Yield the words and runs of characters that letters stand in, and how many letters."""
+        first = self.pieces[pieces[0]]
+        if pieces[0] == pieces[-1] and first.is_word:  # most runs are of one word
+            yield first.text, len(pieces)
+            return
         run, last = "", -1
         for piece, group in groupby(pieces):
             text, _, _, unit, is_word = self.pieces[piece]
@@ -168,10 +179,11 @@ class Wording:
             yield run, len(run)
 
 
-def _listed(named: Iterable[tuple[str, Pieces]]) -> dict[str, list[Pieces]]:
-    found: dict[str, list[Pieces]] = {}
-    for name, pieces in named:
-        found.setdefault(name, []).append(pieces)
+def _listed(names: Iterable[str]) -> dict[str, list[int]]:
+    """Return the places of each name among all."""
+    found: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        found.setdefault(name, []).append(i)
     return found
 
 
