@@ -435,7 +435,7 @@ def test_c_reads_any_text_as_python_does(small_in_c, text):
 @needs_compiler
 @pytest.mark.parametrize(
     "text",
-    [b"", b"\0", b"\xff" * 100_000, b"log in " * 150_000, "ﷺ".encode() * 300_000, b"!" * 1_000_000],
+    [b"", b"\0", b"\xff" * 100_000, b"log in " * 150_000, "ﷺ".encode() * 60_000, b"!" * 1_000_000],
     ids=["nothing", "zero", "wrong", "words", "growing", "signs"],
 )
 def test_c_reads_long_texts_within_its_memory(small_in_c, text):

@@ -107,7 +107,8 @@ class CompactClassifier:
 
         Notes
         -----
-        O(n k) for n features and k classes, which takes seconds for millions of weights.
+        O(n k) for n features and k classes, which takes seconds for a hundred classes, and a minute
+        or two for thousands.
         """
         from kesler.compact.making import content_of
 
