@@ -63,7 +63,7 @@ papers: $(VENV)/tested
 	$(BIN)/python papers/shareboost2011.py
 	$(BIN)/python papers/shareboost_mnist.py
 
-RACES := stream files events compare startup kernel_machines growth roofline many_classes taxa memory \
+RACES := stream files forms events compare startup kernel_machines growth roofline many_classes taxa memory \
 	past_one_machine
 
 bench: $(VENV)/raced

@@ -128,7 +128,7 @@ class RowPlan:
             elif kind == "text":
                 for name, column in columns:
                     if cells.get(column.name) is not None:
-                        found.update(terms_of(name, cells[column.name], column.options))
+                        found = found | terms_of(name, cells[column.name], column.options)
             elif kind in MAKERS:
                 _add_parts(found, _parts(kind, columns, cells), length)
             else:

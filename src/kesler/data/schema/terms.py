@@ -73,12 +73,14 @@ def terms_of(name: str, text: str, options: Mapping[str, Any]) -> dict[str, floa
 def _names_of(name: str, words: list[str], options: Mapping[str, Any]) -> list[str]:
     """Return the names of the terms of a text, those that it has several times as often."""
     line, n_words = f" {' '.join(words)} ", options.get("ngrams", 1)
-    names = [f"{name}:{word}" for word in words] if n_words else []
+    begin = f"{name}:"
+    names = [begin + word for word in words] if n_words else []
     for n in range(2, n_words + 1):
-        names += [f"{name}:{' '.join(words[i : i + n])}" for i in range(len(words) - n + 1)]
+        names += [begin + " ".join(words[i : i + n]) for i in range(len(words) - n + 1)]
     shortest, longest = options.get("chars", (1, 0))
+    begin = f"{name}~"
     for n in range(shortest, longest + 1):
-        names += [f"{name}~{line[i : i + n]}" for i in range(len(line) - n + 1)]
+        names += [begin + line[i : i + n] for i in range(len(line) - n + 1)]
     shortest, longest = options.get("subwords", (1, 0))
     for n in range(shortest, longest + 1):
         names += [f"{name}<{run}" for word in words for run in _runs_in(word, n)]
