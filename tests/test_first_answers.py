@@ -73,9 +73,7 @@ from kesler.compiled.jit.background import COMPILING, WaitingKernel
 compiled = event.RecordingListener()
 event.register("numba:compile", compiled)
 """
-ANSWER = (
-    BEGIN
-    + """
+ANSWER = """
 model = OnlineClassifier()
 model.learn_one("my card has not come", "card")
 model.learn_one("the transfer failed", "transfer")
@@ -83,10 +81,7 @@ assert model.predict_one("has my card come") == "card"
 assert COMPILING.is_busy and not compiled.buffer
 print(COMPILING._process.pid)
 """
-)
-COPY = (
-    BEGIN
-    + """
+COPY = """
 import numpy as np
 from kesler.compiled.jit.background import is_ready
 from kesler.compiled.weights.copies import copy_rows
@@ -98,20 +93,24 @@ def copied():
 
 assert copied()
 """
-)
+
+
+def ran(code, folder, **environment):
+    """Return what code prints that begins with an empty cache."""
+    return printed("-c", BEGIN + code, NUMBA_CACHE_DIR=str(folder), **environment)
 
 
 def is_running(process):
-    """Return whether a process exists."""
+    """Return whether a process has not ended; nobody may have asked yet how it ended."""
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
         return False
-    return True
+    return state not in "ZX"
 
 
 def test_a_first_answer_compiles_nothing_in_its_process_and_leaves_no_other_behind(tmp_path):
-    process = int(printed("-c", ANSWER, NUMBA_CACHE_DIR=str(tmp_path)))
+    process = int(ran(ANSWER, tmp_path))
     assert not is_running(process)
 
 
@@ -120,7 +119,10 @@ def test_a_process_that_is_killed_takes_the_one_that_compiles_with_it(tmp_path):
     given = {name: value for name, value in os.environ.items() if name != "KESLER_COMPILE"}
     environment = given | {"PYTHONPATH": SOURCE, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-u", "-c", code], env=environment, stdout=subprocess.PIPE, check=False
+        [sys.executable, "-u", "-c", BEGIN + code],
+        env=environment,
+        stdout=subprocess.PIPE,
+        check=False,
     )
     assert done.returncode == -signal.SIGKILL
     while is_running(int(done.stdout)):
@@ -135,9 +137,9 @@ while not is_ready(copy_rows):
 assert copied() and not compiled.buffer
 assert COMPILING._process is None
 """
-    printed("-c", COPY + code, NUMBA_CACHE_DIR=str(tmp_path))
+    ran(COPY + code, tmp_path)
     code = "assert not isinstance(copy_rows, WaitingKernel) and not compiled.buffer"
-    printed("-c", COPY + code, NUMBA_CACHE_DIR=str(tmp_path))
+    ran(COPY + code, tmp_path)
 
 
 def test_what_a_killed_process_did_not_compile_is_compiled_in_this_one(tmp_path):
@@ -147,7 +149,7 @@ while not is_ready(copy_rows):
     pass
 assert copied() and compiled.buffer
 """
-    printed("-c", COPY + code, NUMBA_CACHE_DIR=str(tmp_path))
+    ran(COPY + code, tmp_path)
 
 
 def test_a_forked_process_has_its_own_process_that_compiles(tmp_path):
@@ -167,18 +169,24 @@ while not is_ready(copy_rows):
     pass
 assert copied() and not compiled.buffer
 """
-    printed("-c", COPY + code, NUMBA_CACHE_DIR=str(tmp_path))
+    ran(COPY + code, tmp_path)
 
 
 def test_the_foreground_compiles_before_the_first_call(tmp_path):
     code = "assert not isinstance(copy_rows, WaitingKernel) and compiled.buffer"
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "KESLER_COMPILE": "foreground"}
-    printed("-c", COPY + code, **environment)
+    ran(COPY + code, tmp_path, KESLER_COMPILE="foreground")
 
 
-RULE = (
-    BEGIN
-    + """
+def test_a_kernel_that_waits_is_compiled_where_times_are_measured(tmp_path):
+    code = """
+from kesler.compiled.jit.background import in_foreground
+with in_foreground():
+    assert copied() and compiled.buffer
+"""
+    ran(COPY + code, tmp_path)
+
+
+RULE = """
 import sys
 from kesler import update_rule
 from kesler.compiled.jit.background import _SWITCH
@@ -186,14 +194,12 @@ from kesler.compiled.jit.background import _SWITCH
 sys.path.insert(0, {folder!r})
 from mine import steps
 
-
 model = OnlineClassifier("multi", update=update_rule(steps))
 for row in ([1.0, 0.0], [0.0, 1.0]) * 2:
     model.learn_one(row, row[0])
 assert model.predict_one([1.0, 0.0]) == 1.0
 assert not _SWITCH.pending and COMPILING.is_busy
 """
-)
 MODULE = """
 import os
 from pathlib import Path
@@ -209,6 +215,5 @@ def steps(q, weight, losses, norms, gram, out):
 
 def test_the_process_that_compiles_does_not_import_modules_of_users(tmp_path):
     (tmp_path / "mine.py").write_text(MODULE)
-    code = RULE.format(folder=str(tmp_path))
-    printed("-c", code, NUMBA_CACHE_DIR=str(tmp_path))
+    ran(RULE.format(folder=str(tmp_path)), tmp_path)
     assert len((tmp_path / "imports").read_text().split()) == 1

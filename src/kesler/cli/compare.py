@@ -61,11 +61,14 @@ def run(options: Namespace) -> None:
 
         plots.require_drawable(options.plot)
 
+    from kesler.compiled.jit.background import in_foreground
+
     runs = list[Compared]()
     for each in of_each:
         if runs:
             print()
-        runs.append(_compare(each))
+        with in_foreground():  # the rows per second are those of compiled loops
+            runs.append(_compare(each))
     if options.json is not None:
         accounts = [each.account for each in runs]
         write_json(options, accounts[0] if len(accounts) == 1 else accounts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from argparse import Namespace
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from kesler import (
 )
 from kesler.algorithms import ALGORITHMS
 from kesler.budgets import Budget
+from kesler.compiled.jit.background import in_foreground
 from kesler.kernels import KERNELS
 from kesler.links import LINKS
 from kesler.maps import MAPS
@@ -35,9 +35,8 @@ X, y = np.arange(24, dtype=np.float64).reshape(6, 4) % 5, [0, 1, 2, 0, 1, 2]
 
 def run(options: Namespace) -> None:
     """Compile everything, and print what was compiled and how long it took."""
-    os.environ["KESLER_COMPILE"] = "foreground"
     begun, records = time.monotonic(), Records()
-    with logged(records), progress("warm-up", "parts", len(PARTS)) as task:
+    with in_foreground(), logged(records), progress("warm-up", "parts", len(PARTS)) as task:
         for part in task.count(PARTS):
             part()
     say(f"{records.n_compiled} functions compiled in {duration(time.monotonic() - begun)}")

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property, wraps
 from importlib import import_module
 from queue import SimpleQueue
@@ -54,9 +54,23 @@ class UnknownAddress(LookupError):
     """An interpreted function was given an address that was written before it was needed."""
 
 
+_foregrounds: list[None] = []  # an entry for each context of `in_foreground`
+
+
+@contextlib.contextmanager
+def in_foreground() -> Iterator[None]:
+    """Let kernels be compiled before they are called, within the context, as times are measured."""
+    _foregrounds.append(None)
+    try:
+        yield
+    finally:
+        _foregrounds.pop()
+
+
 def is_on() -> bool:
-    """Return whether kernels may be compiled in another process."""
-    return os.environ.get(VARIABLE) != FOREGROUND and bool(sys.executable)
+    """Return whether kernels may be compiled in another process, which POSIX ends with this one."""
+    is_wanted = os.environ.get(VARIABLE) != FOREGROUND and not _foregrounds
+    return is_wanted and os.name == "posix" and bool(sys.executable)
 
 
 class Store:
@@ -187,8 +201,9 @@ class Compiler:
             environment["NUMBA_CACHE_DIR"] = config.CACHE_DIR
         LOGGER.info("compiling in the background, once on this machine")
         process = subprocess.Popen(
-            [sys.executable, "-c", COMPILER],
+            [sys.executable, "-I", "-c", COMPILER],
             bufsize=0,
+            start_new_session=True,  # Ctrl-C in a terminal is for the process that asked
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -395,7 +410,7 @@ class WaitingKernel:
     def __call__(self, *arguments: Any) -> Any:
         """Run the compiled kernel if it is there, and its interpreted copy otherwise."""
         if self._compiled is None and not self.is_ready():
-            if self._recipe is not None and _is_small(arguments):
+            if self._recipe is not None and is_on() and _is_small(arguments):
                 with contextlib.suppress(UnknownAddress):
                     return self._interpret(*arguments)
             with _SWITCH:
