@@ -5,18 +5,36 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from collections.abc import Iterable
 from contextlib import suppress
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.whole_file import write_whole
+from kesler.data.whole_file import whole_file
 from kesler.errors import KeslerError
 
 FORMAT, HEADER = "kesler", "header"
 VERSION = 2
+# The types of numbers by their names in safetensors, whose files list those of later ones first.
+TYPES = {
+    "bool": "BOOL",
+    "uint8": "U8",
+    "int8": "I8",
+    "int16": "I16",
+    "uint16": "U16",
+    "float16": "F16",
+    "int32": "I32",
+    "uint32": "U32",
+    "float32": "F32",
+    "float64": "F64",
+    "int64": "I64",
+    "uint64": "U64",
+}
+_ORDER = list(TYPES)
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -45,24 +63,60 @@ def save(path: str | os.PathLike[str], arrays: Arrays, metadata: dict[str, Any])
     >>> arrays["w"].tolist(), metadata
     ([1.0, 1.0], {'names': ['a', 'b']})
     """
-    write_whole(path, to_bytes(arrays, metadata, path))
+    write(path, pieces_of(arrays, metadata, path))
+
+
+def write(path: str | os.PathLike[str], pieces: list[memoryview]) -> None:
+    """Write the pieces of a model file, one after another, as a whole file."""
+    with whole_file(path) as file:
+        file.writelines(pieces)
 
 
 def to_bytes(arrays: Arrays, metadata: dict[str, Any], path: object = "the model") -> bytes:
     """Return the contents of a model file; `path` is what messages call it."""
-    from safetensors.numpy import save as written
+    return b"".join(pieces_of(arrays, metadata, path))
 
+
+def pieces_of(arrays: Arrays, metadata: dict[str, Any], path: object) -> list[memoryview]:
+    """Return the contents of a model file in pieces, which are views of the arrays.
+
+    The bytes are those of `safetensors.numpy.save`, which copies all arrays twice.
+    """
+    contents = {**arrays, "metadata": _as_array(metadata, path)}
+    names = sorted(contents, key=lambda name: (-_ORDER.index(contents[name].dtype.name), name))
+    contents = {name: contents[name] for name in names}
+    pieces = [_bytes_of(array) for array in contents.values()]
+    first = _first_bytes(contents, accumulate(map(len, pieces), initial=0))
+    return [memoryview(len(first).to_bytes(8, "little") + first), *pieces]
+
+
+def _as_array(metadata: dict[str, Any], path: object) -> npt.NDArray[np.uint8]:
+    """Return metadata as the bytes of JSON; raise if it cannot hold them."""
     try:
         text = json.dumps(metadata, separators=(",", ":")).encode()
     except (TypeError, ValueError) as error:
         raise KeslerError(
             f"{path}: a model file keeps what JSON can hold, which not all of this is ({error})"
         ) from None
-    contents = {**arrays, "metadata": np.frombuffer(text, dtype=np.uint8)}
+    return np.frombuffer(text, dtype=np.uint8)
+
+
+def _first_bytes(contents: Arrays, offsets: Iterable[int]) -> bytes:
+    """Return what safetensors writes before the arrays: JSON that says where each of them is."""
     header = {"format": FORMAT, "version": VERSION, "checksum": _checksum(contents)}
     # In one entry: safetensors writes several in any order.
-    found: bytes = written(contents, metadata={HEADER: json.dumps(header)})
-    return found
+    listed: dict[str, Any] = {"__metadata__": {HEADER: json.dumps(header)}}
+    for (name, array), part in zip(contents.items(), pairwise(offsets), strict=True):
+        kind = TYPES[array.dtype.name]
+        listed[name] = {"dtype": kind, "shape": array.shape, "data_offsets": part}
+    text = json.dumps(listed, separators=(",", ":"), ensure_ascii=False).encode()
+    return text + b" " * (-len(text) % 8)
+
+
+def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
+    """Return the bytes of an array in C order, the lowest of each number first."""
+    found = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return found.reshape(-1).view(np.uint8).data
 
 
 def load(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:

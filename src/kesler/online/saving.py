@@ -15,7 +15,6 @@ import numpy as np
 from kesler.data import model_file
 from kesler.data.rows import Vocabulary
 from kesler.data.texts import TextLengths
-from kesler.data.whole_file import write_whole
 from kesler.errors import KeslerError
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
@@ -58,10 +57,10 @@ def save(model: Any, path: str | os.PathLike[str], notes: dict[str, Any]) -> Non
     KeslerError
         If the labels are neither numbers nor text, or the file cannot be written.
     """
-    contents = model_file.to_bytes(*described(model, path, notes), path)
-    if len(contents) <= MOST_RESTORED:
-        _require_restorable(model, path, contents)
-    write_whole(path, contents)
+    pieces = model_file.pieces_of(*described(model, path, notes), path)
+    if sum(map(len, pieces)) <= MOST_RESTORED:
+        _require_restorable(model, path, b"".join(pieces))
+    model_file.write(path, pieces)
 
 
 def _require_restorable(model: Any, path: str | os.PathLike[str], contents: bytes) -> None:
