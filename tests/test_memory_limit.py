@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from commands import kesler, write_jsonl
+from commands import kesler, write_jsonl, write_svmlight
 from kesler import (
     CostSensitiveClassifier,
     Ensemble,
@@ -400,6 +401,45 @@ def test_the_command_line_learns_and_shows_the_same(tmp_path, capsys):
     shown = {line[:20].strip(): line[20:] for line in lines}
     assert shown["memory limit"] == "500,000 bytes"
     assert shown["dropped"] == f"{whole.n_dropped_:,}"
+
+
+# What the command line says of a model without a limit, whose memory grows with new names.
+ADVICE = "--memory-limit 500MB"
+
+
+def learnt_while_large(capsys, monkeypatch, path, *options):
+    """What `kesler learn` says on standard error if a large model is one of 100,000 bytes."""
+    from kesler.cli import learn
+
+    monkeypatch.setattr(learn, "LARGE", 100_000)
+    done = kesler(capsys, "learn", path.parent / "model", path, "--checkpoint", 200, *options)
+    assert done.code == 0, done.err
+    return done.err
+
+
+def test_large_models_are_told_of_the_limit_once(tmp_path, capsys, monkeypatch):
+    rows, labels = words(6, 1_000)
+    path = write_jsonl(tmp_path / "rows.jsonl", list(zip(labels, rows, strict=True)))
+    said = learnt_while_large(capsys, monkeypatch, path)
+    assert said.count(ADVICE) == 1
+    model = load(tmp_path / "model")
+    n_rows, n_features = (int(n.replace(",", "")) for n in re.findall(r"[\d,]{3,}", said)[:2])
+    assert n_rows < model.n_trials_
+    assert 100 < n_features < len(model.vocabulary_)
+
+
+@pytest.mark.parametrize(
+    "options", [("--memory-limit", "1MB"), ("--kernel", "rbf", "--update", "pa1")]
+)
+def test_others_are_not_told_of_it(options, tmp_path, capsys, monkeypatch):
+    rows, labels = words(6, 400)
+    path = write_jsonl(tmp_path / "rows.jsonl", list(zip(labels, rows, strict=True)))
+    assert ADVICE not in learnt_while_large(capsys, monkeypatch, path, *options)
+
+
+def test_rows_of_an_array_are_not_told_of_it(tmp_path, capsys, monkeypatch):
+    path = write_svmlight(tmp_path / "rows.svm", 400)
+    assert ADVICE not in learnt_while_large(capsys, monkeypatch, path)
 
 
 # ---- what is refused ----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from shutil import get_terminal_size
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 LOGGER = logging.getLogger("kesler")
 
@@ -213,10 +213,10 @@ def compiling(name: str) -> Iterator[None]:
         LOGGER.info("compiled %s in %s", name, duration(task.seconds))
 
 
-def say(text: str) -> None:
-    """Print a line to standard output, above the line of progress."""
+def say(text: str, file: TextIO | None = None) -> None:
+    """Print a line to standard output, or another file, above the line of progress."""
     with _LINE.erased():
-        print(text, flush=True)
+        print(text, file=file, flush=True)
 
 
 # ---- the line ------------------------------------------------------------------------------------

@@ -20,9 +20,13 @@ from kesler.evaluation.comparison import Comparison
 from kesler.learner.combinations import require_epochs
 from kesler.online.backing_off import warn_if_flat
 from kesler.online.classifier import OnlineClassifier
+from kesler.progress import say
 from kesler.readers.compression import STANDARD_INPUT
 from kesler.readers.stream import Block, Stream
 from kesler.settings.table import AUTO
+
+LARGE = 10**9
+"""The bytes of a model of ever new features from which on a sentence says how to limit them."""
 
 
 def run(options: Namespace) -> None:
@@ -166,6 +170,7 @@ class Session:
         self._path: str = options.model
         self._every: int = options.checkpoint or sys.maxsize
         self._n_saved = 0
+        self._is_large = False
 
     def learning_all(
         self, blocks: Iterable[Block], again: Callable[[Progress], Iterable[Block]]
@@ -213,3 +218,31 @@ class Session:
         self._progress = replace(self._progress, n_rows=self._progress.n_rows + n_rows)
         if self._progress.n_rows % self._every == 0 and self.model.n_known_:
             self.save(finished=False)
+        if not self._is_large and growing_bytes(self.model) > LARGE:
+            self._is_large = True
+            say(_of_large(self.model), sys.stderr)
+
+
+def growing_bytes(model: OnlineClassifier) -> int:
+    """Return about how many bytes a model holds that grows with each new name of a feature.
+
+    It is 0 for a model that does not, and for one whose memory is limited, or cannot be.
+    """
+    from kesler.learner.learner import Learner
+    from kesler.learner.memory import held, why_unlimited
+
+    learner = model._learner
+    if not isinstance(learner, Learner) or model.vocabulary_ is None or model.width_:
+        return 0
+    if learner.memory is not None or why_unlimited(learner) is not None:
+        return 0
+    return held(learner, learner.n_known)
+
+
+def _of_large(model: OnlineClassifier) -> str:
+    """Return the sentence on a large model, with the option that limits another one."""
+    return (
+        f"kesler: after {model.n_trials_:,} rows the model takes {growing_bytes(model) / 1e9:,.1f} "
+        f"GB, for {len(model.vocabulary_ or ()):,} features, and each new word adds to it: "
+        "--memory-limit 500MB, given when a model is begun, drops those that matter least"
+    )

@@ -198,10 +198,9 @@ class Memory:
         self, learner: Any, names: Vocabulary, n_classes: int, *, most: bool = False
     ) -> int:
         """Return the bytes of a learner of so many classes; `most` is as for entries."""
-        n, (fixed, of_feature) = learner.n_named_features, sizes(learner, n_classes)
+        n = learner.n_named_features
         self._measure_names(names, n)
-        of_names = self._n_letters + int(of_recent(n))
-        return fixed + int(n) * of_feature + of_names + bytes_of_entries(learner, most=most)
+        return held(learner, n_classes, most=most) + self._n_letters + int(of_recent(n))
 
     def _measure_names(self, names: Vocabulary, n: int) -> None:
         """Add up the letters of the first n names."""
@@ -292,6 +291,12 @@ def sizes(learner: Any, n_classes: int) -> tuple[int, int]:
     if learner.comparing is not None:
         of_feature += BYTES_OF_BLOCK
     return none + n_classes * BYTES_OF_CLASS, of_feature
+
+
+def held(learner: Any, n_classes: int, *, most: bool = False) -> int:
+    """Return the bytes of a learner without the letters of names; `most` is as for entries."""
+    fixed, of_feature = sizes(learner, n_classes)
+    return fixed + int(learner.n_named_features) * of_feature + bytes_of_entries(learner, most=most)
 
 
 def room_for(learner: Any, n_classes: int) -> int:
