@@ -43,6 +43,45 @@ def test_every_public_name_has_a_docstring_of_one_line_and_more(name):
             assert re.match(r"\S.*[.:]", inspect.getdoc(thing) or ""), f"{name}.{each}"
 
 
+BASES = set(
+    "FeatureMap View MercerKernel UpdateRule Exploration ThresholdAlgorithm RivalStep Link "
+    "Preconditioner Preprocessing Query Dictionary Step".split()
+)
+"""Classes that others derive from: these have examples."""
+NOT_HERE = set(
+    "load_20newsgroups load_enron load_mnist serve ModelRegistry application Format".split()
+)
+"""Names that need data which Kesler does not contain, those of servers, which do not end, and the
+type of the rows of a registry."""
+
+
+def has_example(thing):
+    """Say whether a docstring has an example, or that of a method, or that of what makes it.
+
+    Types of errors, and constants, need none.
+    """
+    if not (inspect.isclass(thing) or inspect.isroutine(thing)):
+        return True
+    if inspect.isclass(thing) and issubclass(thing, Exception):
+        return True
+    docs = [inspect.getdoc(thing) or ""]
+    if inspect.isclass(thing):
+        docs += [inspect.getdoc(m) or "" for n, m in vars(thing).items() if n[0] != "_"]
+    docs += [
+        inspect.getdoc(getattr(kesler, name)) or ""
+        for name in re.findall(r"made by :func:`(\w+)`", docs[0])
+    ]
+    return any(">>>" in doc for doc in docs)
+
+
+@pytest.mark.parametrize("name", ["kesler", *(f"kesler.{name}" for name in public_names.MODULES)])
+def test_every_public_name_has_an_example(name):
+    module = importlib.import_module(name)
+    things = {each: getattr(module, each) for each in module.__all__}
+    bare = {each for each, thing in things.items() if not has_example(thing)}
+    assert not bare - BASES - NOT_HERE
+
+
 @pytest.mark.parametrize("command", sorted(command_line.commands(command_line.parser())))
 def test_the_page_of_the_command_line_has_every_command(command):
     assert f"usage: kesler {command}" in command_line.page()

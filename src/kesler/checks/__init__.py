@@ -38,6 +38,12 @@ class LawOutcome:
     status : {'holds', 'broken', 'not applicable'}
     reason : str
         Why the law is broken or not applicable; empty if it holds.
+
+    Examples
+    --------
+    >>> from kesler.checks import LawOutcome
+    >>> print(LawOutcome("stream_equals_batch", "not applicable", "it has no partial_fit"))
+    stream_equals_batch: not applicable, it has no partial_fit
     """
 
     law: str

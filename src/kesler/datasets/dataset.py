@@ -38,6 +38,13 @@ class Dataset:
         Names of the columns of `y`, if it has several.
     description : str
         Shape, origin and licence.
+
+    Examples
+    --------
+    >>> from kesler.datasets import load
+    >>> data = load("letter")
+    >>> data.X.shape, data.n_train, str(data.y[0])
+    ((20000, 16), 16000, 'T')
     """
 
     X: npt.NDArray[Any] | sparse.csr_array = field(repr=False)
@@ -65,6 +72,15 @@ class RecordDataset:
         Number of records in the usual training part, which come first; None if there is none.
     description : str
         Shape, origin and licence.
+
+    Examples
+    --------
+    >>> from kesler.datasets import load
+    >>> data = load("banking77/stream")
+    >>> len(data.records), data.y[0]
+    (13083, 'lost_or_stolen_phone')
+    >>> sorted(data.records[0])
+    ['text']
     """
 
     records: list[dict[str, str]] = field(repr=False)

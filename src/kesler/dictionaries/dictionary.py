@@ -86,6 +86,14 @@ class Pool:
     dictionary : Dictionary
         A fitted dictionary.
     X : array or CSR array of shape (n_rows, n_features)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kesler.dictionaries import Columns
+    >>> pool = Columns().fit(np.eye(3)).pool(np.eye(3))
+    >>> pool.n_candidates, pool.columns(np.array([2])).ravel().tolist()
+    (3, [0.0, 0.0, 1.0])
     """
 
     def __init__(self, dictionary: Dictionary, X: Any) -> None:

@@ -51,6 +51,13 @@ class Epoch:
     shares : tuple of float
         The coefficient mu of the weights of each shard in the mixture.
     seconds : float
+
+    Examples
+    --------
+    >>> from kesler.distributed import Epoch
+    >>> epoch = Epoch(1, n_rows=(50, 50), mistakes=(4, 6), shares=(0.5, 0.5), seconds=0.1)
+    >>> epoch.n_mistakes, epoch.mixed_mistakes
+    (10, 5.0)
     """
 
     number: int

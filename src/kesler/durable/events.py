@@ -67,6 +67,18 @@ class Event:
         The row of a learn; None for the others.
     subject : str or None
         Whom the row of a learn is about, as passed to the call.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kesler import OnlineClassifier
+    >>> from kesler.durable import Journal
+    >>> journal = Journal(tempfile.mkdtemp() + "/desk.db")
+    >>> mail = journal.open("mail", OnlineClassifier())
+    >>> receipt = mail.learn_one("win cash", "spam", id="m1", by="ann")
+    >>> [(event.kind, event.row, event.answer, event.by) for event in mail.history()]
+    [('learn', 'win cash', 'spam', 'ann')]
+    >>> journal.close()
     """
 
     number: int

@@ -114,7 +114,7 @@ def train_supervised(
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
-    """Load a model of `Model.save_model`, or one that fastText has saved.
+    r"""Load a model of `Model.save_model`, or one that fastText has saved.
 
     Parameters
     ----------
@@ -131,6 +131,18 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     ------
     KeslerError
         If the file is missing, damaged, or holds no classifier of texts.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kesler import fasttext
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> lines = "__label__spam win cash\n__label__work see you at work\n"
+    >>> _ = (folder / "train.txt").write_text(lines)
+    >>> fasttext.train_supervised(folder / "train.txt").save_model(folder / "mail.model")
+    >>> fasttext.load_model(folder / "mail.model").predict("cash")[0]
+    ('__label__spam',)
     """
     if not os.path.isfile(path):
         raise KeslerError(f"{os.fspath(path)} is no file: check the path")

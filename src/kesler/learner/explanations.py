@@ -128,6 +128,14 @@ class MarkedText(NamedTuple):
         Its words in their order, and the characters of scripts without spaces. Their margins sum to
         the contributions of the words and the pairs of the text. Empty where characters cannot be
         told apart after they were brought into one form of Unicode.
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier
+    >>> model = OnlineClassifier().fit(["lost card", "exchange rate"] * 5, ["card", "rate"] * 5)
+    >>> marked = model.explain_one("my lost card").texts[0]
+    >>> [marked.text[span.start : span.end] for span in marked.spans if span.margin > 0]
+    ['lost', 'card']
     """
 
     column: str | None

@@ -137,7 +137,17 @@ class FeatureCurveDisplay:
 
 
 def path_curve(model: Any, measure: Measure) -> Curve:
-    """Return numbers of features and the measure for each, from the path of a fitted model."""
+    """Return numbers of features and the measure for each, from the path of a fitted model.
+
+    Examples
+    --------
+    >>> from kesler import ShareBoostClassifier
+    >>> from kesler.datasets import make_shared
+    >>> from kesler.plots import path_curve
+    >>> sizes, losses = path_curve(ShareBoostClassifier(3).fit(*make_shared(n=200)), "loss")
+    >>> sizes.tolist(), bool(losses[0] > losses[-1])
+    ([1, 2, 3], True)
+    """
     rounds = model.path_
     if measure == "error" and rounds[0].validation_error is None:
         raise KeslerError(
@@ -151,7 +161,15 @@ def path_curve(model: Any, measure: Measure) -> Curve:
 def save_feature_curves(
     curves: Mapping[str, Curve], path: str, title: str, measure: Measure
 ) -> None:
-    """Draw curves into a file, in the format of its suffix."""
+    """Draw curves into a file, in the format of its suffix.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kesler.plots import save_feature_curves
+    >>> path = tempfile.mkdtemp() + "/curve.png"
+    >>> save_feature_curves({"chosen": ([1, 2, 3], [0.5, 0.2, 0.1])}, path, "Few features", "error")
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 5), layout="constrained")
@@ -444,7 +462,17 @@ class LabelCurveDisplay(_Curves[Queried]):
 
 
 def save_mistake_curves(panels: Mapping[str, Mapping[str, Record]], path: str) -> None:
-    """Draw results, a panel for each title, into a file in the format of its suffix."""
+    """Draw results, a panel for each title, into a file in the format of its suffix.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kesler import OnlineClassifier, progressive_validate
+    >>> from kesler.datasets import make_shared
+    >>> from kesler.plots import save_mistake_curves
+    >>> result = progressive_validate(OnlineClassifier(), *make_shared(n=200))
+    >>> save_mistake_curves({"Shared": {"default": result}}, tempfile.mkdtemp() + "/curve.png")
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8 * len(panels), 5), layout="constrained")

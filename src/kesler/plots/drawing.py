@@ -23,7 +23,13 @@ INK, FAINT = "#333333", "#DDDDDD"
 
 
 def require_drawable(path: str) -> None:
-    """Raise if matplotlib is not installed or cannot write files with this suffix."""
+    """Raise if matplotlib is not installed or cannot write files with this suffix.
+
+    Examples
+    --------
+    >>> from kesler.plots import require_drawable
+    >>> require_drawable("curve.png")
+    """
     require_matplotlib()
     from matplotlib.backend_bases import FigureCanvasBase
 

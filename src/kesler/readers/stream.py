@@ -346,7 +346,7 @@ def _scanned_run(scanner: Scanner, admission: Admission) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Consecutive rows with their labels.
+    r"""Consecutive rows with their labels.
 
     Parameters
     ----------
@@ -358,6 +358,17 @@ class Block:
         The importance of each row; None if all are 1.
     origins : list of Origin or None
         Where each row comes from, if the stream was opened with ``origins=True``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kesler.readers import open_stream
+    >>> path = Path(tempfile.mkdtemp(), "pets.csv")
+    >>> _ = path.write_text("kind,legs\ncat,4\nparrot,2\n")
+    >>> block = next(open_stream(path, label="kind"))
+    >>> len(block), block.labels
+    (2, ['cat', 'parrot'])
     """
 
     rows: Rows
@@ -384,7 +395,7 @@ class Block:
 
 
 class Stream(Iterator[Block]):
-    """The blocks of a source, read once and lazily.
+    r"""The blocks of a source, read once and lazily.
 
     Parameters
     ----------
@@ -426,6 +437,17 @@ class Stream(Iterator[Block]):
     ------
     KeslerError
         On iteration, for a bad row, or a source without rows or with too few to skip.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kesler.readers import open_stream
+    >>> path = Path(tempfile.mkdtemp(), "pets.csv")
+    >>> _ = path.write_text("kind,legs\ncat,4\nparrot,2\ncat,4\n")
+    >>> stream = open_stream(path, label="kind")
+    >>> [label for block in stream for label in block.labels], stream.n_rows
+    (['cat', 'parrot', 'cat'], 3)
     """
 
     def __init__(

@@ -34,6 +34,15 @@ class PathAnswer:
         the answer, by their own paths.
     new : for each of these nodes, the probability that the path of the target has not been seen
         down to its rank; empty if uncertainty is not estimated.
+
+    Examples
+    --------
+    >>> from kesler import OnlineClassifier
+    >>> names = ["fungi;agarics;amanita", "fungi;agarics;bolete"] * 50
+    >>> model = OnlineClassifier().fit([{"red": 1}, {"brown": 1}] * 50, names)
+    >>> answer = model.predict_path_one({"cap": 1}, min_confidence=0.8)
+    >>> answer.path, len(answer.nodes)
+    ('fungi;agarics', 3)
     """
 
     path: str
