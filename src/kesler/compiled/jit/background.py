@@ -376,7 +376,7 @@ def is_ready(kernel: Any) -> bool:
     return not isinstance(kernel, WaitingKernel) or kernel.is_ready()
 
 
-def kernel_of(store: Store) -> Any:
+def loaded_or_waiting(store: Store) -> Any:
     """Return a kernel, or one that waits until it is compiled."""
     if not store.may_wait:
         return store.compiled()

@@ -56,12 +56,12 @@ def kernel(signature: Any, *, nogil: bool = True) -> Callable[[Function], Functi
             return function
         function.__qualname__ += f"_{_package_digest():x}"
         signatures = signature if isinstance(signature, list) else [signature]
-        from kesler.compiled.jit.background import Store, kernel_of
+        from kesler.compiled.jit.background import Store, loaded_or_waiting
 
         def compiled(cache: Any) -> Any:
             return compiled_kernel(function, cache, signatures, nogil=nogil)
 
-        return kernel_of(Store(function, compiled))
+        return loaded_or_waiting(Store(function, compiled))
 
     return decorate
 
