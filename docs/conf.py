@@ -24,6 +24,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_markdown_builder",
     "sphinx_gallery.gen_gallery",
+    "thumbnails",
     "public_names",
     "results_pages",
     "settings_page",
@@ -51,6 +52,7 @@ autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 add_module_names = False
+toc_object_entries_show_parents = "hide"  # names of members fit beside the page
 
 # The gallery.
 warnings.filterwarnings(
@@ -59,6 +61,7 @@ warnings.filterwarnings(
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "examples",
+    "image_scrapers": ("thumbnails.scrape",),
     "filename_pattern": r"plot_",
     "download_all_examples": False,
     "show_signature": False,
