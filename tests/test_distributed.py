@@ -450,6 +450,33 @@ def test_numbers_are_scaled_by_all_rows_of_all_partitions(client, tmp_path):
             np.testing.assert_allclose(found[name], expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_the_kinds_of_the_first_partition_are_those_of_all(form, client, tmp_path):
+    """Alone, the second would have a category, amounts below 10 and days that could be months."""
+    random, n = np.random.default_rng(5), 80
+    amounts, days = random.integers(1, 9, 2 * n) * 1000, random.integers(1, 12, 2 * n)
+    signs = [f"{a // 1000}.{a % 1000:03}" for a in amounts]
+    signs[:n] = [f"{each},00" for each in signs[:n]]
+    months = [f"{day:02}/03/2026" for day in days]
+    days[:n:2], months[:n:2] = 25, ["25/03/2026"] * (n // 2)
+    frame = pd.DataFrame(
+        {
+            "body": [*table()["body"][:n], *random.choice(["card lost again", "fee twice"], n)],
+            "amount": signs,
+            "day": months,
+            "kind": random.choice(["a", "b"], 2 * n),
+        }
+    )
+    model = learn(PA1, parted(frame, form, tmp_path), client=client)
+    found = {each.name: each.kind for each in model.schema_}
+    assert found == {"body": "text", "amount": "number", "day": "date"}
+    assert {"body:twice", "body:card lost"} <= set(model.vocabulary_.names)
+    dates = pd.to_datetime([f"2026-03-{day:02}" for day in days]).as_unit("s").astype(np.int64)
+    for name, numbers in (("amount", amounts), ("day", dates.to_numpy())):
+        expected = 2 * n, numbers.mean(), ((numbers - numbers.mean()) ** 2).sum()
+        np.testing.assert_allclose(model._input.columns.known.moments[name], expected, rtol=1e-9)
+
+
 def test_workers_learn_tables_as_this_process_does(workers, client, tmp_path):
     rows = parted(TABLE, "parquet", tmp_path)
     one, other = (learn(OnlineClassifier(), rows, client=each) for each in (client, workers))
