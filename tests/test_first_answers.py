@@ -114,6 +114,13 @@ def test_a_first_answer_compiles_nothing_in_its_process_and_leaves_no_other_behi
     assert not is_running(process)
 
 
+def test_a_first_answer_waits_for_no_loop_where_a_part_is_compiled(tmp_path):
+    part = "import kesler.compiled.trial.tasks, kesler.compiled.trial.weight_trial"
+    ran(part, tmp_path, KESLER_COMPILE="foreground")
+    no_loop = "not any('_learn' in str(each.data) for _, each in compiled.buffer)"
+    ran(ANSWER.replace("not compiled.buffer", no_loop), tmp_path)
+
+
 def test_a_process_that_is_killed_takes_the_one_that_compiles_with_it(tmp_path):
     code = ANSWER + "os.kill(os.getpid(), signal.SIGKILL)"
     given = {name: value for name, value in os.environ.items() if name != "KESLER_COMPILE"}

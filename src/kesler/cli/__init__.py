@@ -106,7 +106,19 @@ def _run(options: Namespace) -> int:
     with json_alone(options):
         import_module(f"kesler.cli.{module}").run(options)
     sys.stdout.flush()
+    _say_what_is_not_compiled()
     return _exit_code(options)
+
+
+def _say_what_is_not_compiled() -> None:
+    """Say on a terminal how to compile the loops that were interpreted."""
+    compiler = sys.modules.get("kesler.compiled.jit.background")
+    if compiler is not None and compiler.COMPILING.is_busy and sys.stderr.isatty():
+        print(
+            "kesler: some loops were interpreted, which takes longer; kesler warm-up compiles all, "
+            "once on this machine",
+            file=sys.stderr,
+        )
 
 
 def _discard_unwritable() -> None:

@@ -29,6 +29,7 @@ from kesler.datasets.loaders import load
 from kesler.errors import KeslerError
 from kesler.evaluation.comparison import Comparison, Line
 from kesler.readers.compression import STANDARD_INPUT, Begun, require_standard_input
+from kesler.readers.jsonl import TEXT
 from kesler.readers.lines import Lines
 from kesler.readers.opening import PREFIX, format_of, has_columns, open_stream, split_query
 from kesler.readers.reader import parse_number
@@ -80,6 +81,8 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
         with start_of_standard_input() as path, suppress(KeslerError):  # raised again with its name
             return reading_of_new(of_source(options, path))
         return reading(options)
+    if options.text is None and columns(options) is None and _format_of(options) == "fasttext":
+        options.text = TEXT  # texts however few of them differ
     found = reading(options)
     if "as_table" in found:
         return found
@@ -193,11 +196,12 @@ def _is_of_short_texts(source: str) -> bool:
 
 def _has_texts(options: Namespace) -> bool:
     """Return whether the field "text" of INPUT is a text unless told otherwise, as in JSON."""
-    return (options.format or _found_format(options)) in ("jsonl", "json", "fasttext")
+    return _format_of(options) in ("jsonl", "json", "fasttext")
 
 
-def _found_format(options: Namespace) -> str:
-    return format_of(options.input, Lines(options.input, encoding=options.encoding))
+def _format_of(options: Namespace) -> str:
+    lines = Lines(options.input, encoding=options.encoding)
+    return str(options.format or format_of(options.input, lines))
 
 
 def first_rows(options: Namespace, how: dict[str, Any]) -> Any:

@@ -64,6 +64,11 @@ class CompactClassifier:
     """
 
     def __init__(self, content: Content) -> None:
+        if not isinstance(content, Content):
+            raise KeslerError(
+                f"CompactClassifier is not made of {type(content).__name__}: use "
+                "CompactClassifier.of(model) or CompactClassifier.load(path)"
+            )
         self._content = content
 
     @classmethod

@@ -96,7 +96,7 @@ class Fields:
             )
         missing = [name for name in self.required if name not in columns]
         if missing:
-            hint = "; name that of the texts (text=... or --text)" * (missing[0] in self.text)
+            hint = "; name the column of the texts (text=...)" * (missing[0] in self.text)
             raise KeslerError(
                 f"{self.source} has no column {missing[0]!r}: it has {listed(columns)}{hint}"
                 f"{if_missing}"

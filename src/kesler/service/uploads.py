@@ -46,7 +46,7 @@ OTHERS = {
 """What is often sent and is no table, by its first bytes."""
 IN_PLACE = "send CSV with a header, JSON lines, a JSON array, Parquet, a workbook, mail or FASTA"
 IN_PYTHON = re.compile(
-    r"; mend it, or skip such rows.*| \(text=\.\.\. or --text\)|, or allow more bytes .*", re.DOTALL
+    r"; mend it, or skip such rows.*| \(text=\.\.\.\)|, or allow more bytes .*", re.DOTALL
 )
 """What only callers of Python can do."""
 ALL_FORMATS = re.compile("(?<=format=... one of ).*")

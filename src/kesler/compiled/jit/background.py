@@ -263,8 +263,7 @@ _arguments: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 def hold(arguments: Any) -> None:
     """Let interpreted functions find arguments by the address that kernels take."""
-    if COMPILING.is_busy:
-        _arguments[arguments.address] = arguments
+    _arguments[arguments.address] = arguments
 
 
 def arguments_at(address: int) -> Any:
