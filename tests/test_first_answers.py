@@ -115,7 +115,8 @@ def test_a_first_answer_compiles_nothing_in_its_process_and_leaves_no_other_behi
 
 
 def test_a_first_answer_waits_for_no_loop_where_a_part_is_compiled(tmp_path):
-    part = "import kesler.compiled.trial.tasks, kesler.compiled.trial.weight_trial"
+    part = "from kesler.compiled.trial import calibration, events, tasks, texts, weight_trial\n"
+    part += "from kesler.compiled.weights import copies"
     ran(part, tmp_path, KESLER_COMPILE="foreground")
     no_loop = "not any('_learn' in str(each.data) for _, each in compiled.buffer)"
     ran(ANSWER.replace("not compiled.buffer", no_loop), tmp_path)
