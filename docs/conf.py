@@ -1,10 +1,14 @@
 """How the documentation is built: ``make docs``."""
 
+import os
 import sys
 import warnings
 from pathlib import Path
 
 import kesler
+
+# The scripts of the gallery learn many rows, which compiled loops do sooner.
+os.environ.setdefault("KESLER_COMPILE", "foreground")
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
