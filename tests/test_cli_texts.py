@@ -158,3 +158,13 @@ def test_nothing_is_left_out_of_an_inferred_table(capsys):
     assert done.code == 0 and "left out" not in done.out
     kinds = {each.name: each.kind for each in load("a.kesler").schema_}
     assert kinds["text"] == "text" and kinds["colour"] == "category"
+
+
+def test_lines_of_fasttext_are_texts_however_few_of_them_differ(capsys, monkeypatch):
+    lines = ["__label__billing the invoice is wrong", "__label__support I cannot log in"] * 30
+    Path("train.txt").write_text("\n".join(lines))
+    from_file = learnt(capsys, "train.txt", "--label", "__label__")
+    assert [(each.name, each.kind) for each in from_file.schema_] == [("text", "text")]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+    piped = learnt(capsys, "-", "--label", "__label__")
+    assert piped.schema_["text"] == from_file.schema_["text"]

@@ -79,9 +79,12 @@ def reading_of_new(options: Namespace) -> dict[str, Any]:
     """
     if options.input == STANDARD_INPUT:
         with start_of_standard_input() as path, suppress(KeslerError):  # raised again with its name
-            return reading_of_new(of_source(options, path))
+            start = of_source(options, path)
+            found = reading_of_new(start)
+            options.text = start.text
+            return found
         return reading(options)
-    if options.text is None and columns(options) is None and _format_of(options) == "fasttext":
+    if options.text is None and columns(options) is None and _is_of_fasttext(options):
         options.text = TEXT  # texts however few of them differ
     found = reading(options)
     if "as_table" in found:
@@ -197,6 +200,11 @@ def _is_of_short_texts(source: str) -> bool:
 def _has_texts(options: Namespace) -> bool:
     """Return whether the field "text" of INPUT is a text unless told otherwise, as in JSON."""
     return _format_of(options) in ("jsonl", "json", "fasttext")
+
+
+def _is_of_fasttext(options: Namespace) -> bool:
+    is_found = options.format is None and can_be_read_again(options.input)
+    return (_format_of(options) if is_found else options.format) == "fasttext"
 
 
 def _format_of(options: Namespace) -> str:
