@@ -61,6 +61,7 @@ class Event:
         self._kinds = np.array([id(kind) for kind in (str, *_NUMBERS)], dtype=np.int64)
         self.n_entries = self.n_features = self._capacity = 0
         self.dense = self.of_words = False
+        self._reads_mappings = False
         self._names: Vocabulary | None = None
         self._n_forgettings = self._most_names = 0
         self._recent = events.no_names(0)
@@ -98,8 +99,10 @@ class Event:
         names : the numbers of the features.
         joins : whether new names are added to `names`, even if the rest cannot be read.
         """
-        if not self._kernels.can_read(self._kernels.read_mapping):
-            return False
+        if not self._reads_mappings:
+            self._reads_mappings = self._kernels.can_read(self._kernels.read_mapping)
+            if not self._reads_mappings:
+                return False
         self._reserve_names(names, len(entry))
         numbers = names.indices
         n = self._kernels.read_mapping(self.address, id(entry), id(numbers), joins)
