@@ -221,7 +221,7 @@ def test_a_model_of_texts_asks_for_the_column_of_texts(capsys, tmp_path):
     done = kesler(
         capsys, "test", tmp_path / "model.kesler", tmp_path / "rows.csv", "--label", "label"
     )
-    refused(done, "has no column 'text'", "name that of the texts")
+    refused(done, "has no column 'text'", "name the column of the texts (--text)")
 
 
 def test_rows_of_weight_0_are_skipped(capsys, model, tmp_path):
