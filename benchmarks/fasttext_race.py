@@ -1,11 +1,12 @@
 """Race with fastText: errors, time and size on seven sets of texts, its settings by its autotune.
 
-    python benchmarks/fasttext_race.py [SET ...] [--autotune SECONDS]
+    python benchmarks/fasttext_race.py [SET ...] [--autotune SECONDS] [--keep FILE]
 
 This needs KESLER_DATA, the package fasttext-wheel and a C compiler, cc. Both learn the same lines,
 in one random order, on one thread, and are asked for the lines that are left out. fastText reads
 lines in lower case with spaces around punctuation, as its tutorial recommends, which does not count
-as its time, and Kesler the lines as they are.
+as its time, and Kesler the lines as they are. `--keep` writes the figures of each set to a file once
+it was run, and does not run the sets that the file holds.
 The script writes benchmarks/results/fasttext_race.md if all sets were run.
 """
 
@@ -22,7 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -284,6 +285,18 @@ def run(name: str, seconds: int) -> dict[str, Found]:
     return found
 
 
+def kept(name: str, seconds: int, path: Path | None) -> dict[str, Found]:
+    """Return the figures of a set that a file holds; run it and write them if there are none."""
+    sets = json.loads(path.read_text()) if path is not None and path.exists() else {}
+    if name in sets:
+        return {learner: Found(**each) for learner, each in sets[name].items()}
+    found = run(name, seconds)
+    if path is not None:
+        sets[name] = {learner: asdict(each) for learner, each in found.items()}
+        path.write_text(json.dumps(sets))
+    return found
+
+
 def best_quantized(found: dict[str, Found]) -> Found:
     """Return the quantized model of fastText that errs least."""
     theirs = (THEIRS + QUANTIZED, TUNED + QUANTIZED)
@@ -346,11 +359,12 @@ def main() -> int:
     parser = script_parser(__doc__, __file__)
     parser.add_argument("sets", nargs="*", metavar="SET", help=", ".join(SETS))
     parser.add_argument("--autotune", type=int, default=300, metavar="SECONDS", help="0 for none")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="of figures, read and written")
     options = parser.parse_args()
     names = chosen(parser, options.sets, SETS)
     folder = folder_of(parser, options, is_whole=len(names) == len(SETS))
     page = Report("fasttext_race", "Race with fastText", folder)
-    found = {name: run(name, options.autotune) for name in names}
+    found = {name: kept(name, options.autotune, options.keep) for name in names}
     page.add(f"Autotune of {options.autotune} s for each set; one thread.")
     add_table(page, found)
     add_checks(page, found)

@@ -63,7 +63,7 @@ class Trained:
     Attributes
     ----------
     labels : list
-        The labels of the classes, by their numbers.
+        The labels of the classes, in the order of `classes_`, which breaks ties.
     lengths : TextLengths or None
         Of the texts learnt; None if features are words alone.
     names : list of str
@@ -90,11 +90,12 @@ class Trained:
         assert names is not None
         with learner.lock:
             inverse, lapse = _calibration(learner)
+            labels = model.classes_.tolist()
             return Trained(
-                list(learner.classes.labels),
+                labels,
                 model._input.texts,
                 names.names[: learner.n_named_features],
-                entries_of(learner),
+                entries_of(learner, labels),
                 inverse / math.sqrt(_squared_value(learner)),
                 lapse,
             )
@@ -133,8 +134,10 @@ def _is_sum(learner: Any) -> bool:
         type(learner) is Learner
         and isinstance(learner.preprocessing, Counts)
         and learner.preprocessing.information
+        and learner.preprocessing.damped
         and learner.preprocessing.unit
         and not learner.preprocessing.idf
+        and learner.half_life is None
         and learner.expansion is None
         and not learner.constant
         and learner.decision == "score"
@@ -144,8 +147,8 @@ def _is_sum(learner: Any) -> bool:
     )
 
 
-def entries_of(learner: Learner) -> Entries:
-    """Return the entries of all features that have some, of any worth."""
+def entries_of(learner: Learner, labels: list[Any]) -> Entries:
+    """Return the entries of all features that have some, of any worth, for labels in an order."""
     n_rows = np.array(_statistics(learner)[:, 0])
     blocks = _blocks_of_table(learner) if learner.comparing is None else _blocks_met(learner)
     pieces = [
@@ -153,7 +156,9 @@ def entries_of(learner: Learner) -> Entries:
         for features, classes, table in blocks
         for rows, columns in [_of_note(table)]
     ]
-    features, classes, weights = map(np.concatenate, zip(*pieces, strict=True))
+    features, codes, weights = map(np.concatenate, zip(*pieces, strict=True))
+    place_of = {label: place for place, label in enumerate(labels)}
+    classes = np.array([place_of[label] for label in learner.classes.labels])[codes]
     order = np.lexsort((classes, features))
     return Entries(features[order], classes[order], weights[order], n_rows)
 
@@ -200,13 +205,14 @@ def _blocks_of_table(learner: Learner) -> Iterator[Block]:
     n, step = learner.n_named_features, max(1, MOST_ENTRIES // len(codes))
     for start in range(0, n, step):
         features = np.arange(start, min(n, start + step))
-        yield features, codes, _above_median(learner, features, codes)
+        table = _weights(learner, features, codes)
+        yield features, codes, table - np.median(table, axis=1, keepdims=True)
 
 
 def _blocks_met(learner: Learner) -> Iterator[Block]:
     """Yield features, classes and weights as above, 0 for pairs that no row had.
 
-    The median is that of the block: most classes have no row with a feature, and equal weights.
+    The median is the weight of the virtual class: most classes have no row with a feature.
     """
     assert learner.comparing is not None
     n, n_classes = learner.n_named_features, len(learner.classes)
@@ -216,15 +222,14 @@ def _blocks_met(learner: Learner) -> Iterator[Block]:
         in_block = (owners >= codes[0]) & (owners <= codes[-1])
         features, rows = np.unique(met[in_block], return_inverse=True)
         window = learner.comparing.show(learner, features.astype(np.int32), codes.astype(np.int32))
-        numbers = np.arange(len(features)), np.arange(len(codes))
-        table, found = _above_median(window, *numbers), np.zeros((len(features), len(codes)))
-        columns = owners[in_block] - codes[0]
-        found[rows, columns] = table[rows, columns]
+        table = _weights(window, np.arange(len(features)), np.arange(len(codes) + 1))
+        found, columns = np.zeros((len(features), len(codes))), owners[in_block] - codes[0]
+        found[rows, columns] = table[rows, columns] - table[rows, -1]
         yield features, codes, found
 
 
-def _above_median(learner: Learner, features: Numbers, codes: Numbers) -> Doubles:
+def _weights(learner: Learner, features: Numbers, codes: Numbers) -> Doubles:
+    """Return the weight of each feature for each class, before rows are scaled."""
     ones, arguments = ones_of(learner, features.astype(np.int32)), before_scaling(learner)
-    table = contributions_of_blocks(learner, ones, codes, arguments.address)[0].sum(axis=2)
-    above: Doubles = table - np.median(table, axis=1, keepdims=True)
-    return above
+    found: Doubles = contributions_of_blocks(learner, ones, codes, arguments.address)[0].sum(axis=2)
+    return found

@@ -301,7 +301,13 @@ class Model:
         self._predictor.save(path)
 
     def quantize(
-        self, *, cutoff: int = 0, bits: int = 4, max_bytes: int | None = None, **others: Any
+        self,
+        input: object = None,
+        *,
+        cutoff: int = 0,
+        bits: int = 4,
+        max_bytes: int | None = None,
+        **others: Any,
     ) -> None:
         """Make the model small: few weights of few bits, and hashes in place of words.
 
@@ -310,6 +316,8 @@ class Model:
 
         Parameters
         ----------
+        input : optional
+            Has no effect, and warns: nothing is learnt again.
         cutoff : int, 0 or more, default 0
             The most features that are kept, 0 for no such limit. More err less and take more
             bytes.
@@ -333,7 +341,7 @@ class Model:
         """
         from kesler.fasttext.ignored import OF_QUANTIZE, warn_of
 
-        for name in others:
+        for name in ([] if input is None else ["input"]) + [*others]:
             warn_of(name, OF_QUANTIZE, "quantize")
         n_features = None if cutoff == 0 else cutoff
         given = {"bits": bits, "n_features": n_features, "max_bytes": max_bytes}

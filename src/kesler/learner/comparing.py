@@ -223,7 +223,7 @@ class Comparing:
         """
         from kesler.compiled.candidates.trial import show
 
-        self._provide(learner, len(indices))
+        self._provide(learner, len(indices), len(classes) - self.most)
         show(*self._addresses(learner), indices, classes)
         return self.window
 
