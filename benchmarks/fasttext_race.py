@@ -5,8 +5,8 @@
 This needs KESLER_DATA, the package fasttext-wheel and a C compiler, cc. Both learn the same lines,
 in one random order, on one thread, and are asked for the lines that are left out. fastText reads
 lines in lower case with spaces around punctuation, as its tutorial recommends, which does not count
-as its time, and Kesler the lines as they are. `--keep` writes the figures of each set to a file once
-it was run, and does not run the sets that the file holds.
+as its time, and Kesler the lines as they are. --keep writes the figures of each set to a file as
+soon as it was run, and runs the sets that the file lacks.
 The script writes benchmarks/results/fasttext_race.md if all sets were run.
 """
 
