@@ -205,14 +205,13 @@ def _blocks_of_table(learner: Learner) -> Iterator[Block]:
     n, step = learner.n_named_features, max(1, MOST_ENTRIES // len(codes))
     for start in range(0, n, step):
         features = np.arange(start, min(n, start + step))
-        table = _weights(learner, features, codes)
-        yield features, codes, table - np.median(table, axis=1, keepdims=True)
+        yield features, codes, _above_median(learner, features, codes)
 
 
 def _blocks_met(learner: Learner) -> Iterator[Block]:
     """Yield features, classes and weights as above, 0 for pairs that no row had.
 
-    The median is the weight of the virtual class: most classes have no row with a feature.
+    The median is that of the block: most classes have no row with a feature, and equal weights.
     """
     assert learner.comparing is not None
     n, n_classes = learner.n_named_features, len(learner.classes)
@@ -222,14 +221,15 @@ def _blocks_met(learner: Learner) -> Iterator[Block]:
         in_block = (owners >= codes[0]) & (owners <= codes[-1])
         features, rows = np.unique(met[in_block], return_inverse=True)
         window = learner.comparing.show(learner, features.astype(np.int32), codes.astype(np.int32))
-        table = _weights(window, np.arange(len(features)), np.arange(len(codes) + 1))
-        found, columns = np.zeros((len(features), len(codes))), owners[in_block] - codes[0]
-        found[rows, columns] = table[rows, columns] - table[rows, -1]
+        numbers = np.arange(len(features)), np.arange(len(codes))
+        table, found = _above_median(window, *numbers), np.zeros((len(features), len(codes)))
+        columns = owners[in_block] - codes[0]
+        found[rows, columns] = table[rows, columns]
         yield features, codes, found
 
 
-def _weights(learner: Learner, features: Numbers, codes: Numbers) -> Doubles:
-    """Return the weight of each feature for each class, before rows are scaled."""
+def _above_median(learner: Learner, features: Numbers, codes: Numbers) -> Doubles:
     ones, arguments = ones_of(learner, features.astype(np.int32)), before_scaling(learner)
-    found: Doubles = contributions_of_blocks(learner, ones, codes, arguments.address)[0].sum(axis=2)
-    return found
+    table = contributions_of_blocks(learner, ones, codes, arguments.address)[0].sum(axis=2)
+    above: Doubles = table - np.median(table, axis=1, keepdims=True)
+    return above
