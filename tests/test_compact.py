@@ -21,6 +21,7 @@ from kesler import OnlineClassifier, OnlineMultilabelClassifier, datasets
 from kesler.compact import CompactClassifier
 from kesler.data.texts import counted, with_runs
 from kesler.errors import KeslerError
+from kesler.preprocessing import Counts
 
 ALPHABET = (
     *(
@@ -205,6 +206,22 @@ def test_more_bytes_err_less(models):
 
 
 @pytest.mark.data
+def test_of_fewer_candidates_than_classes_at_once(models):
+    """The window of a row holds 9 classes here, and the table of a model file more."""
+    _, texts, labels = models["short"]
+    model = OnlineClassifier(candidates=8).fit(texts[:2000], labels[:2000])
+    small = CompactClassifier.of(model, bits=8, max_bytes=2**30)
+    assert np.mean(model.predict(texts[4000:]) == small.predict(texts[4000:])) >= 0.94
+
+
+def test_labels_are_in_the_order_of_the_model():
+    model = desk(("zoo", "ape"))
+    small = CompactClassifier.of(model)
+    assert small.classes_ == model.classes_.tolist() == ["ape", "zoo"]
+    assert small.predict(["invoice"]) == ["zoo"] and small.predict(["log"]) == ["ape"]
+
+
+@pytest.mark.data
 def test_as_many_features_as_asked_for(models):
     model, _, _ = models["short"]
     for bits in (1, 3, 8):
@@ -347,6 +364,12 @@ def of_measurements():
     return OnlineClassifier().fit(np.eye(4), list("abcd"))
 
 
+def of_undamped_counts():
+    return OnlineClassifier(preprocessing=Counts(damped=False, information=True)).fit(
+        FEW, ["a", "b"] * 6
+    )
+
+
 @pytest.mark.parametrize(
     ("make", "given", "said"),
     [
@@ -355,6 +378,8 @@ def of_measurements():
         (of_measurements, {}, "has learnt columns of tables or numbers"),
         (lambda: OnlineClassifier("multi", update="pa1").fit(FEW, [*"ab"] * 6), {}, "are not sums"),
         (lambda: OnlineClassifier(update="ensemble").fit(FEW, [*"ab"] * 6), {}, "are not sums"),
+        (lambda: OnlineClassifier(half_life=9.0).fit(FEW, [*"ab"] * 6), {}, "are not sums"),
+        (of_undamped_counts, {}, "are not sums"),
         (desk, {"bits": 9}, "bits=9: give an integer from 1 to 8"),
         (desk, {"n_features": 0}, "n_features=0: give an integer from 1"),
         (desk, {"max_bytes": 20}, "the labels alone take"),
