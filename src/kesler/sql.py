@@ -35,12 +35,15 @@ class Function:
         The type of its results.
     results : callable (rows) -> array
         The results of rows in any form that the `predict` of the model takes.
+    result_of : callable (row) -> result
+        The result of a single row.
     """
 
     name: str
     parameters: dict[str, str]
     result: str
     results: Callable[[Any], Any]
+    result_of: Callable[[Any], Any]
 
 
 def functions_of(model: Any, name: str) -> list[Function]:
@@ -66,10 +69,10 @@ def functions_of(model: Any, name: str) -> list[Function]:
         raise KeslerError(
             f"the model is a {type(model).__name__}: give an OnlineClassifier, or its file"
         )
-    parameters = _parameters(model)
+    parameters, type_ = _parameters(model), _type_of(model.classes_)
     return [
-        Function(name, parameters, _type_of(model.classes_), model.predict),
-        Function(f"{name}_confidence", parameters, NUMBER, model.confidence),
+        Function(name, parameters, type_, model.predict, model.predict_one),
+        Function(f"{name}_confidence", parameters, NUMBER, model.confidence, model.confidence_one),
     ]
 
 

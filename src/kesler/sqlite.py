@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from kesler.data.labels import plain
 from kesler.errors import KeslerError
 from kesler.sql import TRUTH, Function, functions_of
 
@@ -38,7 +39,7 @@ def register(connection: sqlite3.Connection, model: Any, name: str = "classify")
     Notes
     -----
     SQLite calls a function once for each row; :func:`kesler.duckdb.register` predicts rows
-    together, which is many times faster.
+    together, which is faster.
 
     Examples
     --------
@@ -71,10 +72,10 @@ def _of_row(function: Function) -> Any:
 
     def result(*cells: Any) -> Any:
         if names == [""]:
-            return function.results([cells[0] or ""]).tolist()[0]
+            return plain(function.result_of(cells[0] or ""))
         row = dict(zip(names, cells, strict=True))
         for name in truths:  # SQLite has 1 and 0 in their place
             row[name] = bool(row[name]) if row[name] in (0, 1) else row[name]
-        return function.results([row]).tolist()[0]
+        return plain(function.result_of(row))
 
     return result
