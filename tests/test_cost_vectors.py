@@ -119,7 +119,7 @@ def test_every_rule_equals_its_oracle(rule, stream, C, learns_first):
     near = 3e-3 if rule == "mira" else 1e-4
     labels = model.classes_by_code_.tolist()
     assert labels == list(oracle.w)
-    scores = model._fitted().scores(next(model._rows_to_score(X)))
+    scores = model._fitted().scores(next(model._input.rows_to_score(model, X)))
     wanted = np.array([[float(oracle.w[label] @ x) for label in labels] for x in X])
     np.testing.assert_allclose(scores, wanted, atol=near * max(1.0, abs(wanted).max()))
 

@@ -94,7 +94,7 @@ def scores_of(model: Any, X: Any) -> dict[Any, float]:
     labels = model.classes_.tolist()
     if np.ndim(found) == 0:
         codes = model.classes_by_code_.tolist()
-        rows = list(model._rows_to_score(X))
+        rows = list(model._input.rows_to_score(model, X))
         return dict(zip(codes, model._fitted().scores(rows[0])[0].tolist(), strict=True))
     return dict(zip(labels, found.tolist(), strict=True))
 

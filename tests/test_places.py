@@ -196,7 +196,7 @@ def test_rows_are_judged_as_by_the_numbers_of_all_classes(name, uncertainty, mon
     labels = model.classes_by_code_.tolist()
     codes = [labels.index(label) if label in labels else len(labels) for label in y[500:]]
     codes[3] = len(labels) + 2  # of a class that is not known
-    (read,) = model._rows_to_score(X[500:])
+    (read,) = model._input.rows_to_score(model, X[500:])
     monkeypatch.setattr("kesler.data.inputs.BLOCK_ENTRIES", 7 * len(labels))
     found = judged_rows(model, read, np.array(codes, dtype=np.int32))
     scores, p = model._scores(X[500:]), model._fitted().probabilities(read)
@@ -223,7 +223,7 @@ def test_rows_with_candidates_are_judged_without_the_numbers_of_all_classes(monk
         )
     model = OnlineClassifier(candidates=4)
     assert len(progressive_validate(model, X, y).places) == 400
-    (read,) = model._rows_to_score(X)
+    (read,) = model._input.rows_to_score(model, X)
     codes = np.array([model.classes_by_code_.tolist().index(label) for label in y], np.int32)
     judged_rows(model, read, codes)
     assert max(widths) == 0

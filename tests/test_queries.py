@@ -340,13 +340,13 @@ def test_margins_are_asked_about_with_their_probability(b, margin):
 def test_what_is_said_of_rows_is_what_the_estimator_says():
     for make in (ESTIMATORS["hybrid pa1"], OnlineClassifier):
         model = make().fit(X, Y)
-        estimates = estimated(model._learner, next(model._rows_to_score(X[:40])))
+        estimates = estimated(model._learner, next(model._input.rows_to_score(model, X[:40])))
         probabilities = np.sort(model.predict_proba(X[:40]), axis=1)
         assert np.allclose(estimates.lead, probabilities[:, -1] - probabilities[:, -2])
         assert np.array_equal(estimates.confidence, model.confidence(X[:40]))
         assert np.array_equal(estimates.new, model.predict_proba(X[:40], new=True)[:, -1])
     model = ESTIMATORS["perceptron"]().fit(X, Y)
-    estimates = estimated(model._learner, next(model._rows_to_score(X[:40])))
+    estimates = estimated(model._learner, next(model._input.rows_to_score(model, X[:40])))
     scores = np.sort(model.decision_function(X[:40]).astype(np.float64), axis=1)
     assert np.array_equal(estimates.margin, scores[:, -1] - scores[:, -2])
     assert not estimates.new.any()
@@ -355,7 +355,10 @@ def test_what_is_said_of_rows_is_what_the_estimator_says():
 def test_with_one_known_class_margins_are_0_and_leads_are_1():
     model = ESTIMATORS["perceptron"](label_budget=MarginQuery(0.001)).learn_one(X[0], "only")
     assert all(model.query_one(x) for x in X[:50])
-    assert estimated(model._learner, next(model._rows_to_score(X[:1]))).of(0)[:2] == (0.0, 1.0)
+    assert estimated(model._learner, next(model._input.rows_to_score(model, X[:1]))).of(0)[:2] == (
+        0.0,
+        1.0,
+    )
 
 
 # ---- the bound ----------------------------------------------------------------------------------

@@ -82,9 +82,11 @@ def test_rows_of_weight_are_learnt_with_it_at_each_rank():
     kept = [i for i in range(90) if weights[i]]
     of_names = [X[i] for i in kept], [cut(y[i], 1) for i in kept]
     alone = OnlineClassifier().partial_fit(*of_names, sample_weight=weights[kept])
-    (rows,) = model._rows_to_score(X[:9])
+    (rows,) = model._input.rows_to_score(model, X[:9])
     found = model._learner.ranks.learners[0].probabilities(rows)
-    np.testing.assert_array_equal(found, alone._learner.probabilities(*alone._rows_to_score(X[:9])))
+    np.testing.assert_array_equal(
+        found, alone._learner.probabilities(*alone._input.rows_to_score(alone, X[:9]))
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,7 +211,7 @@ def test_new_is_the_estimate_of_each_rank_and_never_below_that_above():
     X, y = stream_of(REGULAR, 200)
     model = OnlineClassifier(ranks=";").partial_fit(X, y)
     learners = [*model._learner.ranks.learners, model._learner]
-    said = [each.assess(next(iter(model._rows_to_score(X[:20])))) for each in learners]
+    said = [each.assess(next(iter(model._input.rows_to_score(model, X[:20])))) for each in learners]
     assert all(isinstance(each, Assessment) for each in said)
     wanted = np.maximum.accumulate([each.new for each in said]).T
     found = [[*each.new.values()] for each in model.predict_path(X[:20], 0)]

@@ -186,7 +186,7 @@ ROWS = np.random.default_rng(1).normal(size=(12, 4))
 
 
 def rows_of(model):
-    return next(model._rows_to_score(ROWS))
+    return next(model._input.rows_to_score(model, ROWS))
 
 
 def two():

@@ -115,7 +115,7 @@ def test_updates_equal_those_of_the_source(seed, n_rows, variant, C, predicted):
     for x, label in zip(X, y, strict=True):
         oracle.learn(x, label)
     wanted = np.array([list(oracle.scores(x).values()) for x in X])
-    found = model._fitted().scores(next(model._rows_to_score(X)))
+    found = model._fitted().scores(next(model._input.rows_to_score(model, X)))
     np.testing.assert_allclose(found, wanted, atol=2e-4 * max(1.0, abs(wanted).max()))
     assert result.tree_loss * n_rows == pytest.approx(oracle.errors)
 

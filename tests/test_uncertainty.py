@@ -40,7 +40,7 @@ def evidence_of(model: Any, x: Any) -> tuple[Any, Any, int]:
     """Return the scores of members, the probabilities of known classes, and the prediction."""
     if model._learner is None:
         return None, None, -1
-    [rows] = model._rows_to_score([x])
+    [rows] = model._input.rows_to_score(model, [x])
     learner = model._learner
     members = learner.members
     scores = np.stack([member.scores(rows)[0] for member in members])

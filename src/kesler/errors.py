@@ -5,9 +5,8 @@ Of methods and arguments that other estimators have, it says why an estimator ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 
 class KeslerError(ValueError):
@@ -73,18 +72,19 @@ NO_ESTIMATES = dict.fromkeys(
 )
 """Why an estimator has no methods that need its uncertainty."""
 
-OF_BATCHES = NO_ESTIMATES | dict.fromkeys(
-    ("predict_one", "predict_proba_one", "predict_top_one"),
-    "it predicts batches of rows: give the method without _one a batch of one row",
-)
-"""Why an estimator that predicts arrays has none of the methods of one row."""
-
-NO_PROBABILITIES = dict.fromkeys(
-    ("predict_proba", "predict_log_proba"),
-    "its scores stand for no probabilities: use SoftmaxClassifier, or CalibratedClassifierCV of "
-    "scikit-learn",
-)
-"""Why a classifier has no probabilities."""
+OF_BATCHES = {
+    **NO_ESTIMATES,
+    **dict.fromkeys(
+        ("predict_one", "predict_proba_one", "predict_top_one"),
+        "it predicts batches of rows: give the method without _one a batch of one row",
+    ),
+    **dict.fromkeys(
+        ("predict_proba", "predict_log_proba"),
+        "its scores stand for no probabilities: use SoftmaxClassifier, or CalibratedClassifierCV "
+        "of scikit-learn",
+    ),
+}
+"""Why a classifier of batches has none of these methods, which some classes define."""
 
 
 def require_unasked(estimator: Any, **asked: Any) -> None:
@@ -102,21 +102,10 @@ def require_present(estimator: Any, name: str) -> None:
         raise AttributeError(f"{type(estimator).__name__} has no {name}, since {reason}")
 
 
-class AbsentMethods:
-    """Mixin for estimators that say why they have none of the methods that others have.
-
-    Attributes
-    ----------
-    _absent : the reasons, by the names of the methods.
-    """
-
-    _absent: ClassVar[Mapping[str, str]] = OF_BATCHES | NO_PROBABILITIES
-
-    if not TYPE_CHECKING:  # which would then take any name for an attribute
-
-        def __getattr__(self, name: str) -> Any:
-            require_present(self, name)
-            return object.__getattribute__(self, name)  # raises its own AttributeError
+def absent(estimator: Any, name: str) -> Any:
+    """Raise an AttributeError, as `__getattr__` of an estimator does; see `require_present`."""
+    require_present(estimator, name)
+    return object.__getattribute__(estimator, name)  # raises its own
 
 
 class MismatchError(KeslerError):

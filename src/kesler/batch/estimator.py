@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +11,20 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from kesler.data.labels import TopLabel, plain, top_labels
-from kesler.errors import AbsentMethods, KeslerError, require_unasked
+from kesler.errors import OF_BATCHES, KeslerError, absent, require_unasked
 
 Floats = npt.NDArray[Any]
 
 
-class ClassScores(AbsentMethods):
+class ClassScores:
     """Mixin for classifiers that score all classes by `_scores`."""
 
     classes_: npt.NDArray[Any]
+
+    _absent = OF_BATCHES
+
+    if not TYPE_CHECKING:  # which would then take any name for an attribute
+        __getattr__ = absent
 
     def decision_function(self, X: Any) -> Floats:
         """Return the score of each class, in the order of `classes_`.

@@ -183,7 +183,7 @@ class _Trials:
         model = unfitted(estimator)
         codes = model._run_trials(X, y).codes.astype(np.int64)
         learner = _covered(model._learner)
-        pieces = [_squares(rows.with_presence()) for rows in model._rows_to_score(X)]
+        pieces = [_squares(rows.with_presence()) for rows in model._input.rows_to_score(model, X)]
         k = len(learner.classes)
         n_known = np.concatenate([[0], np.maximum.accumulate(codes)[:-1] + 1])
         squares = np.concatenate(pieces) + learner.constant**2

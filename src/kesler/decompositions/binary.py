@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from sklearn.utils.validation import _check_sample_weight
 from kesler.data import inputs
 from kesler.data.labels import TopLabel, top_labels
 from kesler.data.matrices import validate_data
-from kesler.errors import AbsentMethods, KeslerError, require_unasked
+from kesler.errors import OF_BATCHES, KeslerError, absent, require_unasked
 from kesler.learner.classes import ClassTable
 from kesler.online.contract import Method, unchanged_on_error
 from kesler.progress import progress
@@ -220,7 +220,7 @@ def _has_scores(decomposition: Any) -> bool:
     return True
 
 
-class Decomposition(AbsentMethods, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Base class of multiclass classifiers that are composed of binary learners.
 
     A subclass defines the binary problems (`_fit` and `_teach`) and how their predictions are
@@ -232,6 +232,11 @@ class Decomposition(AbsentMethods, MetaEstimatorMixin, ClassifierMixin, BaseEsti
     estimator: Any
     n_jobs: int | None
     _table: ClassTable
+
+    _absent = OF_BATCHES
+
+    if not TYPE_CHECKING:  # which would then take any name for an attribute
+        __getattr__ = absent
 
     def _why_unscored(self) -> str | None:
         """Return why there is no score for each class; None if there is."""

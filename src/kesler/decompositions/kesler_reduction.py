@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import signature
 from numbers import Integral
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from kesler.data import inputs
 from kesler.data.labels import Label, TopLabel, top_labels
 from kesler.data.matrices import validate_data
 from kesler.decompositions.binary import copy_of, if_learner_has, require_learner
-from kesler.errors import AbsentMethods, KeslerError, require_unasked
+from kesler.errors import OF_BATCHES, KeslerError, absent, require_unasked
 from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Targets
 from kesler.metrics import kendall_tau
@@ -168,7 +168,7 @@ AnswerKind = Literal["class", "label set", "ranking"]
 SIGNS = np.array([-1, 1])
 
 
-class KeslerReduction(AbsentMethods, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     r"""Constraint classification: reduce multiclass problems to one linear binary problem.
 
     The label of a row x demands that some classes r outscore others s. With :math:`\phi(x, r)`,
@@ -259,6 +259,11 @@ class KeslerReduction(AbsentMethods, MetaEstimatorMixin, ClassifierMixin, BaseEs
     >>> line.predict([[-3.0], [0.0], [3.0]]).tolist(), line.coef_.shape
     (['low', 'mid', 'top'], (3, 1))
     """
+
+    _absent = OF_BATCHES
+
+    if not TYPE_CHECKING:  # which would then take any name for an attribute
+        __getattr__ = absent
 
     def __init__(
         self,

@@ -136,7 +136,7 @@ class DelayedMethod(LabelMethod):
         if isinstance(row, Block):
             rows = readable_rows(model, row.rows)
         else:
-            (rows,) = model._rows_to_score(row.X)
+            (rows,) = model._input.rows_to_score(model, row.X)
         code = own.classes.code(label)
         if own.uncertainty is None:
             predicted, found = int(own.predict(rows)[0]), own.probabilities(rows)

@@ -130,14 +130,16 @@ def predict_top(self: Model, X: Any, n: int = 5) -> list[list[TopLabel]]:
     >>> model.predict_top(["cash"], 1)
     [[TopLabel(label=1, score=1.12..., probability=0.87...)]]
     """
-    return [found for rows in self._rows_to_score(X) for found in top_of_rows(self, rows, n)]
+    return [
+        found for rows in self._input.rows_to_score(self, X) for found in top_of_rows(self, rows, n)
+    ]
 
 
 def predict_top_one(self: Model, x: Any, n: int = 5) -> list[TopLabel]:
     """Return the labels of highest score of one row, given as in `learn_one`; see `predict_top`."""
     learner = self._fitted()
     with learner.lock:
-        return top_of_rows(self, self._row(x, learner), n)[0]
+        return top_of_rows(self, self._input.row_to_score(self, x, learner), n)[0]
 
 
 def top_of_rows(model: Model, rows: Rows | Event, n: int) -> list[list[TopLabel]]:

@@ -365,7 +365,7 @@ C, eta, delta, r, columns, on_mismatch
         """
         learner = _exploring(self, x)
         with learner.lock:
-            shown, probability = learner.draw(self._row(x, learner))
+            shown, probability = learner.draw(self._input.row_to_score(self, x, learner))
             return Shown(learner.classes.labels[shown], probability)
 
     def learn_feedback_one(

@@ -17,7 +17,7 @@ from kesler.errors import KeslerError
 from kesler.interrupts import Postponed, pieces_of
 from kesler.learner.classes import ClassTable
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
-from kesler.learner.events import NO_PLACES, NO_PROBABILITIES, NO_SCORES, Event
+from kesler.learner.events import NO_PLACES, NO_PROBABILITIES, NO_SCORES
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
 from kesler.learner.targets import Answers, Targets
@@ -40,8 +40,6 @@ from kesler.online.uncertain import (
 )
 from kesler.preprocessing import Preprocessing
 from kesler.settings.table import OF_ESTIMATOR
-
-MOST_NUMBERS = 1 << 29  # scores or probabilities of all classes in one array
 
 if TYPE_CHECKING:
     from kesler.data.schema.schema import Schema
@@ -315,7 +313,7 @@ or sparse row
             return confident_one(self, x, min_confidence)
         learner = self._fitted()
         with learner.lock:
-            row, known = self._row(x, learner), learner.classes
+            row, known = self._input.row_to_score(self, x, learner), learner.classes
             if self.answer.by_scores:
                 return self.answer.decoded(known, -1, learner.scores(row)[0])
             return self.answer.decoded(known, int(learner.predict(row)[0]), NO_SCORES)
@@ -903,33 +901,11 @@ or sparse row
 
     # ---- rows ------------------------------------------------------------------------------------
 
-    def _rows_to_score(self, X: Any) -> Iterator[Rows]:
-        return self._input.rows_to_score(self, X)
-
     def _scores(self, X: Any) -> Scores:
         """Return the score of each class by number, including virtual classes."""
         learner = self._fitted()
-        return np.concatenate([learner.scores(rows) for rows in self._few_rows_to_score(X)])
-
-    def _few_rows_to_score(self, X: Any) -> Iterator[Rows]:
-        """Yield rows whose scores of all classes are kept; raise if these are too many numbers."""
-        n_rows, n_classes = 0, self._fitted().n_known
-        for rows in self._rows_to_score(X):
-            n_rows += len(rows)
-            if n_rows * n_classes > MOST_NUMBERS:
-                raise KeslerError(
-                    f"{n_rows:,} rows and {n_classes:,} classes have {n_rows * n_classes:,} scores "
-                    f"or probabilities, more than {MOST_NUMBERS:,}: call predict_top(X, n) for the "
-                    "labels of highest score, or ask for fewer rows at a time"
-                )
-            yield rows
-
-    def _row(self, x: Any, learner: AnyLearner) -> Rows | Event:
-        """Return one row that is scored, read into the learner's event buffer if it can be."""
-        reader = self._input
-        if reader.read(self, x, learner, learn=False):
-            return learner.event
-        return reader.row(self, x, learn=False)
+        blocks = self._input.few_rows_to_score(self, X)
+        return np.concatenate([learner.scores(rows) for rows in blocks])
 
     @contextmanager
     def _rows_as_set(self) -> Iterator[None]:

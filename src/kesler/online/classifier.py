@@ -392,7 +392,7 @@ default "auto"
         if min_confidence is not None:
             return confident(self, X, min_confidence)
         learner = self._fitted()
-        codes = [learner.predict(rows) for rows in self._rows_to_score(X)]
+        codes = [learner.predict(rows) for rows in self._input.rows_to_score(self, X)]
         labels: npt.NDArray[Any] = learner.classes.by_code[np.concatenate(codes)]
         return labels
 
@@ -446,11 +446,11 @@ default "auto"
             If that is more than 2^29 numbers, 4 GiB: `predict_top` returns the most probable.
         """
         if new:
-            pieces = (assessed_rows(self, rows) for rows in self._few_rows_to_score(X))
+            pieces = (assessed_rows(self, rows) for rows in self._input.few_rows_to_score(self, X))
             said = np.concatenate([each.with_new for piece in pieces for each in piece])
             return np.column_stack([self._in_columns(said[:, :-1], 0.0), said[:, -1:]])
         learner = self._fitted()
-        found = [learner.probabilities(rows) for rows in self._few_rows_to_score(X)]
+        found = [learner.probabilities(rows) for rows in self._input.few_rows_to_score(self, X)]
         probabilities: npt.NDArray[np.float64] = self._in_columns(np.concatenate(found), 0.0)
         return probabilities
 
@@ -532,7 +532,7 @@ default "auto"
         """
         from kesler.online.backing_off import path_answers
 
-        blocks = self._rows_to_score(X)
+        blocks = self._input.rows_to_score(self, X)
         return [*path_answers(self._fitted(), blocks, min_confidence, separator)]
 
     @property
@@ -569,7 +569,7 @@ default "auto"
             if new:
                 known = assessed_one(self, x).with_new[0].tolist()
                 return {**declared, **dict(zip([*labels, NEW], known, strict=True))}
-            found = learner.probabilities(self._row(x, learner))[0].tolist()
+            found = learner.probabilities(self._input.row_to_score(self, x, learner))[0].tolist()
             return {**declared, **dict(zip(labels, found, strict=True))}
 
     def predict_path_one(
@@ -580,7 +580,7 @@ default "auto"
 
         learner = self._fitted()
         with learner.lock:
-            row = self._row(x, learner)
+            row = self._input.row_to_score(self, x, learner)
             return next(path_answers(learner, [row], min_confidence, separator))
 
     # ---- attributes -------------------------------------------------------------------------

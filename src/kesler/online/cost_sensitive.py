@@ -170,7 +170,9 @@ class CostSensitiveClassifier(OnlineClassifier):
         """
         learner = self._fitted()
         targets = self.answer.encoded(y, None, learner.classes)
-        said = np.concatenate([learner.predict(rows) for rows in self._rows_to_score(X)])
+        said = np.concatenate(
+            [learner.predict(rows) for rows in self._input.rows_to_score(self, X)]
+        )
         codes = np.array([_code(learner.classes, label) for label in targets.labels])
         return -float(np.average(costs_of(said, targets, codes), weights=sample_weight))
 

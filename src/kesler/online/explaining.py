@@ -138,7 +138,7 @@ def explained_row(model: Model, learner: AnyLearner, x: Any, asked: Question) ->
     table = reader.columns.table_of_row(model, x)
     if table is not None:
         return explained_cells(model, learner, table, asked)
-    row = model._row(x, learner)
+    row = model._input.row_to_score(model, x, learner)
     by_name = isinstance(x, (str, Mapping)) and not learner.takes_ratings
     if not by_name or row.dense:
         return explained(learner, row, names_of_model(reader), asked)

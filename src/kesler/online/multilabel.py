@@ -286,7 +286,11 @@ class OnlineMultilabelClassifier(OnlineLearner):
     def predict_label_sets(self, X: Any) -> list[set[Any]]:
         """Return the predicted label set of each row."""
         learner = self._fitted()
-        parts = (p for rows in self._rows_to_score(X) for p in parts_of(rows, learner.n_known))
+        parts = (
+            p
+            for rows in self._input.rows_to_score(self, X)
+            for p in parts_of(rows, learner.n_known)
+        )
         return [found for rows in parts for found in self._label_sets(rows)]
 
     def _label_sets(self, rows: Rows) -> list[set[Any]]:
@@ -341,7 +345,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
         """
         require_no_new(self, new)
         learner = self._fitted()
-        rows_to_score = self._few_rows_to_score(X)
+        rows_to_score = self._input.few_rows_to_score(self, X)
         found = np.concatenate([learner.probabilities(rows) for rows in rows_to_score])
         probabilities: npt.NDArray[np.float64] = found[:, learner.classes.order]
         return probabilities
@@ -351,7 +355,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
         require_no_new(self, new)
         learner = self._fitted()
         with learner.lock:
-            found = learner.probabilities(self._row(x, learner))[0].tolist()
+            found = learner.probabilities(self._input.row_to_score(self, x, learner))[0].tolist()
             labels = learner.classes.labels
             return dict(zip(labels, found[self.answer.n_virtual :], strict=True))
 

@@ -146,7 +146,7 @@ def _estimates_for(model: Any, x: Any) -> Estimates:
     """Return the estimates for one row by a model that knows a class."""
     learner = model._learner
     with learner.lock:
-        return estimated(learner, model._row(x, learner))
+        return estimated(learner, model._input.row_to_score(model, x, learner))
 
 
 # ---- streams ------------------------------------------------------------------------------------

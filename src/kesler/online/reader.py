@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from kesler.online.model import Model
 
 
+MOST_NUMBERS = 1 << 29  # scores or probabilities of all classes in one array
+
+
 class Reader:
     """What an estimator knows of its features, and how it reads rows with it.
 
@@ -72,6 +75,24 @@ class Reader:
             data = self.array_rows(model, X, learn=False)
         inputs.require_rated(inputs.count_rows(data), ratings)
         return inputs.blocks(data, self.numbered(model, ratings, learn=False))
+
+    def few_rows_to_score(self, model: Model, X: Any) -> Iterator[Rows]:
+        """Yield rows whose scores of all classes are kept; raise if these are too many numbers."""
+        n_rows, n_classes = 0, model._fitted().n_known
+        for rows in self.rows_to_score(model, X):
+            n_rows += len(rows)
+            if n_rows * n_classes > MOST_NUMBERS:
+                raise KeslerError(
+                    f"{n_rows:,} rows and {n_classes:,} classes have {n_rows * n_classes:,} scores "
+                    f"or probabilities, more than {MOST_NUMBERS:,}: call predict_top(X, n) for the "
+                    "labels of highest score, or ask for fewer rows at a time"
+                )
+            yield rows
+
+    def row_to_score(self, model: Model, x: Any, learner: AnyLearner) -> Rows | Event:
+        """Return one row that is scored, read into the learner's event buffer if it can be."""
+        is_read = self.read(model, x, learner, learn=False)
+        return learner.event if is_read else self.row(model, x, learn=False)
 
     def readable(self, model: Model, rows: Any) -> Rows:
         """Return rows of a reader of files as the learner scores them."""

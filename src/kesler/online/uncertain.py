@@ -41,7 +41,7 @@ def estimating(model: Model) -> AnyLearner:
 
 def assessed(model: Model, X: Any) -> Iterator[Assessment]:
     """Yield what is said of parts of the rows, for the probabilities of all classes take memory."""
-    for rows in model._rows_to_score(X):
+    for rows in model._input.rows_to_score(model, X):
         yield from assessed_rows(model, rows)
 
 
@@ -55,7 +55,7 @@ def assessed_one(model: Model, x: Any) -> Assessment:
     """Return what is said of one row."""
     learner = estimating(model)
     with learner.lock:
-        return learner.assess(model._row(x, learner))
+        return learner.assess(model._input.row_to_score(model, x, learner))
 
 
 # ---- prediction sets ----------------------------------------------------------------------------
