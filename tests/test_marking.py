@@ -1,5 +1,7 @@
 """The marks and reasons of items on the page, and the one figure of confidence beside them."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 
 from kesler import NEW, OnlineClassifier
 from kesler.durable.items import Item
-from kesler.service.views import LONGEST, percent, row_text, shares_of_classes, shown
+from kesler.service.marking import LONGEST, SHORT
+from kesler.service.views import percent, row_text, shares_of_classes, shown
 
 TEXTS = ["win cash now", "team lunch today", "cash prize for you", "lunch agenda"] * 8
 LABELS = ["spam", "work"] * 16
@@ -65,6 +68,22 @@ def test_texts_of_a_table_are_marked_where_they_stand(of_table):
     named = [*found.pro, *found.contra]
     assert any(name.startswith("subject: ") for name in named)
     assert not any("~" in name for name in named)
+
+
+def test_texts_are_marked_whatever_the_order_of_their_columns(of_table):
+    row = {"subject": "win cash", "body": "lunch: win cash", "kind": "a"}
+    turned = {"kind": "a", "body": row["body"], "subject": row["subject"]}
+    found, other = (shown(of_table, Item("1", each)) for each in (row, turned))
+    assert text_of(other) == row_text(turned)
+    assert Counter(marks_of(other)) == Counter(marks_of(found))
+    assert marks_of(found).count("cash") == 2  # one in each text
+
+
+def test_names_of_reasons_are_short_and_without_control_characters():
+    long, bell = "x" * 10_000, "bell\x07"
+    model = OnlineClassifier().fit([{long: 1.0}, {bell: 1.0}] * 9, ["spam", "work"] * 9)
+    assert shown(model, Item("1", {long: 1.0})).pro == ["x" * SHORT + "… 1"]
+    assert shown(model, Item("1", {bell: 1.0})).pro == ["bell� 1"]
 
 
 def test_texts_that_are_shown_otherwise_are_not_marked(of_table):

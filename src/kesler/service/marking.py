@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kesler.learner.explanations import Contribution, Explanation, MarkedText, Span
+from kesler.service.rows_in import SURROGATE, UNSHOWN
 
 MARKED = 0.15  # the least share of the largest contribution that is marked
 MOST_REASONS = 5
+LONGEST = 2000  # characters of an item that are shown
+SHORT = 160  # of a name
+NOT_SHOWN = re.compile(rf"(?![\n\r\t]){UNSHOWN.pattern}|{SURROGATE.pattern}")
+"""Characters of texts in whose place a sign is shown."""
 CUT = "…"
 """What ends a text of which only the beginning is shown."""
 
@@ -62,6 +68,12 @@ def marked(text: str, why: Explanation, starts: Mapping[str | None, int]) -> Mar
     )
 
 
+def clipped(text: str, most: int = LONGEST) -> str:
+    """Return the beginning of a text; characters that cannot be shown become signs."""
+    text = text if len(text) <= most else text[:most] + CUT
+    return NOT_SHOWN.sub("�", text)
+
+
 def _by_word(marks: MarkedText, start: int) -> list[Span]:
     """Return the words of a text that begins at `start`, each with what it contributes in all."""
     words = [marks.text[span.start : span.end].casefold() for span in marks.spans]
@@ -76,7 +88,7 @@ def _pieces(text: str, spans: Iterable[Span], most: float) -> list[Piece]:
     """Return a text cut where its marks begin and end."""
     n_shown = len(text.removesuffix(CUT))
     pieces, at = list[Piece](), 0
-    for start, end, margin in spans:
+    for start, end, margin in sorted(spans):  # columns may stand in another order
         strength = _strength(margin / most)
         if strength and end <= n_shown:
             pieces += [Piece(text[at:start], 0), Piece(text[start:end], strength)]
@@ -92,5 +104,5 @@ def _strength(share: float) -> int:
 
 def _named(contributions: Iterable[Contribution]) -> list[str]:
     """Return the names of contributions, with the numbers in cells."""
-    names = (f"{each.label} {each.written}".strip() for each in contributions)
+    names = (f"{clipped(each.label, SHORT)} {each.written}".strip() for each in contributions)
     return [*names][:MOST_REASONS]

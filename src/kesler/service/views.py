@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,9 +14,8 @@ from kesler.errors import KeslerError
 from kesler.learner.explanations import MarkedText
 from kesler.online.uncertain import assessed_one, require_single
 from kesler.service.answers import jsonable, ranked
-from kesler.service.marking import CUT, Piece, marked
+from kesler.service.marking import SHORT, Piece, clipped, marked
 from kesler.service.names import shown_name
-from kesler.service.rows_in import SURROGATE, UNSHOWN
 from kesler.service.served import Served
 
 if TYPE_CHECKING:
@@ -30,10 +28,6 @@ LEAST_SHARE = 0.01  # of a choice beyond the first ones
 MOST_RANKED = 1000  # items of which those most in doubt are shown first
 N_REASONS = 40
 COVERAGE = 0.9
-LONGEST = 2000  # characters of an item that are shown
-SHORT = 160
-NOT_SHOWN = re.compile(rf"(?![\n\r\t]){UNSHOWN.pattern}|{SURROGATE.pattern}")
-"""Characters of texts in whose place a sign is shown."""
 
 
 class Choice(NamedTuple):
@@ -136,12 +130,6 @@ def starts_of_texts(row: Any, texts: Iterable[MarkedText]) -> dict[str | None, i
 
 def _cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def clipped(text: str, most: int = LONGEST) -> str:
-    """Return the beginning of a text; characters that cannot be shown become signs."""
-    text = text if len(text) <= most else text[:most] + CUT
-    return NOT_SHOWN.sub("�", text)
 
 
 # ---- the inbox ----------------------------------------------------------------------------------
