@@ -644,6 +644,17 @@ def test_an_explanation_prints_as_a_table_and_converts():
         why.score = 1.0  # type: ignore[misc]
 
 
+def test_a_table_has_one_line_for_each_reason_whatever_its_name():
+    rows = [{"two\nlines": 1.0}, {"a\u2028b\r": 1.0}] * 5
+    model = OnlineClassifier("multi", update="pa1").fit(rows, ["one\ntwo", "tab\tbed"] * 5)
+    for features in (False, True):
+        why = model.explain_one({"two\nlines": 1.0, "a\u2028b\r": 1.0}, features=features)
+        first, _, *rest = str(why).splitlines()
+        assert {*first.split()} >= {"one\\ntwo:", "tab\\tbed"} or first.startswith("tab\\tbed:")
+        assert [each.split()[0] for each in rest] == [r"two\nlines", r"a\u2028b\r", "intercept"]
+        assert {each.feature for each in why.contributions} == {*rows[0], *rows[1]}
+
+
 def test_a_word_named_others_is_a_word():
     assert Contribution("others", 1.0, 0.0, 0.0, 0.0).label == "others"
     assert Contribution("others", None, 0.0, 0.0, 0.0, 1).label == "1 other"

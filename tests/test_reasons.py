@@ -354,6 +354,39 @@ def test_numbers_that_no_row_had_have_no_mean():
     assert {each.mean for each in why.contributions} == {None}
 
 
+def test_values_of_single_features_are_not_compared_with_means_of_numbers():
+    rows = [{"note": text, "size": 100.0 + i} for i, (text, _) in enumerate(TEXTS)]
+    columns = {"note": "text", "size": "number"}
+    model = OnlineClassifier(columns=columns).fit(rows, LABELS)
+    why = model.explain_one(rows[0], n=ALL, features=True)
+    assert {str(each.feature) for each in why.contributions} > {"size", "note:win"}
+    assert {each.mean for each in why.contributions} == {None} and "mean" not in str(why)
+
+
+def test_a_word_and_a_cell_of_equal_names_are_told_apart():
+    rows = [
+        {"note": "size" if i % 2 else "cash", "note: size": 5.0 + i, "size": "ab"[i % 2]}
+        for i in range(40)
+    ]
+    columns = {"note": "text", "note: size": "number"}
+    model = OnlineClassifier(columns=columns).fit(rows, ["x", "y"] * 20)
+    asked = {"note": "size", "note: size": 9.0, "size": "a"}
+    features = margins_of(model.explain_one(asked, "x", n=ALL, features=True))
+    why = model.explain_one(asked, "x", n=ALL)
+    word, number = sorted(
+        (each for each in why.contributions if each.feature == "note: size"),
+        key=lambda each: each.value is not None,
+    )
+    assert (word.value, word.mean) == (None, None)
+    assert (number.value, number.mean) == (9.0, pytest.approx(24.5))
+    of_word = [
+        each for name, each in features.items() if name.startswith("note") and name[4] in ":~"
+    ]
+    of_number = [each for name, each in features.items() if name.startswith("note%3A size")]
+    assert word.margin == pytest.approx(sum(of_word)) and len(of_number) > 1
+    assert number.margin == pytest.approx(sum(of_number))
+
+
 def test_single_features_are_listed_on_request():
     why = of_texts().explain_one("win cash", "spam", "work", 3, features=True)
     assert str(why).splitlines()[1].split() == [

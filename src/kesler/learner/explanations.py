@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.labels import Label
+from kesler.data.labels import Label, name_in_line
 from kesler.errors import KeslerError
 
 INTERCEPT, BASELINE = "intercept", "baseline"
@@ -323,15 +323,15 @@ class Explanation:
     @property
     def headline(self) -> str:
         """One line: the class, its score, and its margin over the rival."""
+        own = f"{name_in_line(self.label)}: score {self.score:.4g}"
         if self.rival_score is None:
-            return f"{self.label}: score {self.score:.4g}"
+            return own
         apart = f"{abs(self.margin):.4g} {'above' if self.margin >= 0 else 'below'}"
-        return (
-            f"{self.label}: score {self.score:.4g}, {apart} {self.rival} ({self.rival_score:.4g})"
-        )
+        return f"{own}, {apart} {name_in_line(self.rival)} ({self.rival_score:.4g})"
 
 
 def _cut(name: str) -> str:
+    name = name_in_line(name)
     return name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 3] + "..."
 
 

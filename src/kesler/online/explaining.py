@@ -79,10 +79,10 @@ def explained(
     if reasons is None or terms.name_of is not None:  # support vectors are no features
         return terms.explained(*named, pair, n, name_of, by_feature=asked.features)
     names = terms.names(name_of) if reasons.names is None else reasons.names
-    listed = terms if asked.features or cells else reasons.summed(terms, names)
-    marks = reasons.marks(terms, names)
+    by_feature, marks = asked.features and cells is None, reasons.marks(terms, names)
+    listed = terms if by_feature or cells is not None else reasons.summed(terms, names)
     why = listed.explained(*named, pair, n, name_of, by_feature=asked.features, marks=marks)
-    return reasons.compared(why)
+    return why if by_feature else reasons.compared(why)
 
 
 def _classes_of(

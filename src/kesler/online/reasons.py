@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from kesler.data.schema.schema import Column, Schema
 
 Doubles = npt.NDArray[np.float64]
-Shares = list[tuple[str, float]]
-"""The names of reasons with the share of a feature that belongs to each; the shares sum to 1."""
+Reason = tuple[str | None, str]
+"""The column that a reason is of, and its name; a word and a cell may have the same name."""
+Shares = list[tuple[Reason, float]]
+"""Reasons with the share of a feature that belongs to each; the shares sum to 1."""
 
 SIGNS = ":~<=@&["
 """What follows the name of a column in those of its features; see `data/schema/features.py`."""
@@ -77,7 +79,7 @@ class Reasons:
         """Return the contributions of reasons, given those of features and their names."""
         if None in self.texts and _are_words(names):
             return terms._replace(values=np.full(len(names), np.nan))
-        numbers: dict[str, int] = {}
+        numbers: dict[Reason, int] = {}
         of_terms, of_reasons, shares = list[int](), list[int](), list[float]()
         for i, name in enumerate(names):
             for reason, share in self._shares(str(name)):
@@ -86,8 +88,8 @@ class Reasons:
                 shares.append(share)
         table = np.zeros((len(numbers), *terms.table.shape[1:]))
         np.add.at(table, of_reasons, np.array(shares)[:, None, None] * terms.table[of_terms])
-        found = [*numbers]
-        values = np.array([self._value(name) for name in found], dtype=float)
+        found = [name for _, name in numbers]
+        values = np.array([self._value(column) for column, _ in numbers], dtype=float)
         return terms._replace(
             numbers=np.arange(len(found)),
             values=values,
@@ -101,15 +103,15 @@ class Reasons:
         return Marking(self, names, terms) if self.texts else None
 
     def compared(self, why: Explanation) -> Explanation:
-        """Return an explanation with the means of numbers."""
-        if not self._means:
-            return why
-        means = (self._means.get(str(each.feature)) for each in why.contributions)
-        pairs = zip(why.contributions, means, strict=True)
-        return replace(why, contributions=tuple(each._replace(mean=mean) for each, mean in pairs))
+        """Return an explanation by cells with the means of their numbers."""
+        compared = (
+            each if each.value is None else each._replace(mean=self._means.get(str(each.feature)))
+            for each in why.contributions
+        )
+        return replace(why, contributions=tuple(compared))
 
-    def _value(self, reason: str) -> float:
-        cell = self._cells.get(reason)
+    def _value(self, column: str | None) -> float:
+        cell = None if column is None else self._cells.get(column)
         return cell if isinstance(cell, float) else np.nan
 
     # ---- features ---------------------------------------------------------------------------
@@ -120,9 +122,12 @@ class Reasons:
             column, part, is_run = known
             before = "" if self._alone else f"{column}: "
             shares = self.wordings[column].shares(part, is_run=is_run)
-            return [(before + name, share) for name, share in shares] or [(feature, 1.0)]
+            named = [((column, before + name), share) for name, share in shares]
+            return named or [((column, feature), 1.0)]
         cell, rest = self._parted(feature)
-        return [(feature if cell is None else self._cell_of(cell, rest), 1.0)]
+        if cell is None:
+            return [((None, feature), 1.0)]
+        return [((cell.name, self._cell_of(cell, rest)), 1.0)]
 
     def of_text(self, feature: str) -> tuple[str | None, str, bool | None] | None:
         """Return the column of a feature of a text, its characters, and whether they are a run.
