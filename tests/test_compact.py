@@ -475,6 +475,12 @@ def test_c_orders_a_million_bytes_of_marks(small_in_c):
     assert abs(shares.sum() - 1) < 1e-9
 
 
+def test_a_header_that_cannot_be_included_is_refused(tmp_path):
+    with pytest.raises(KeslerError, match="cannot be the name of a header"):
+        CompactClassifier.of(desk(("a", "b"))).export(tmp_path / 'a"b.c', header=True)
+    assert not [*tmp_path.iterdir()]
+
+
 @needs_compiler
 def test_any_label_and_a_header(tmp_path):
     labels = ('"q"??/ %d\\', "é\n\u2028{x}")

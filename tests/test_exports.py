@@ -477,6 +477,17 @@ def test_what_is_read(case, read):
     assert CompactPredictor.of(MODELS[case][0]).reads == list(read)
 
 
+@pytest.mark.parametrize("stem", ['a"b', "a\\b", "a\nb"])
+def test_a_header_that_cannot_be_included_is_refused(tmp_path, stem):
+    model = MODELS["two classes"][0]
+    path = tmp_path / f"{stem}.c"
+    with pytest.raises(KeslerError, match="cannot be the name of a header"):
+        export(model, path, header=True)
+    assert not path.exists()
+    export(model, path)
+    assert "int a_b_predict(" in path.read_text()
+
+
 @needs_compiler
 def test_a_header_serves_c_and_its_guard(tmp_path):
     model, _ = MODELS["two classes"]

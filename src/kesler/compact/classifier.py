@@ -172,14 +172,18 @@ class CompactClassifier:
         path : str or path
             The file, whose suffix is ``.c``; one that exists is replaced.
         name : str, optional
-            The prefix of the names in C; by default the stem of the file name.
+            The prefix of the names in C; by default the stem of the file name. Runs of characters
+            other than ASCII letters and digits become ``_``, and ``model_`` is put before what does
+            not begin with a letter then: "2nd-try" becomes ``model_2nd_try``.
         header : bool, default False
-            If True, write the declarations to a file with the suffix ``.h``.
+            If True, write the declarations to a file with the suffix ``.h``, whose name must not
+            contain quotes, backslashes or line ends.
 
         Raises
         ------
         KeslerError
-            If the suffix is another, or a file cannot be written.
+            If the suffix is another, ``#include`` cannot name the header, or a file cannot be
+            written.
 
         Notes
         -----
@@ -187,15 +191,17 @@ class CompactClassifier:
         the Python and of the package regex that write the file.
         """
         from kesler.compact.c_source import c_header, c_source
+        from kesler.sharing.exports.c_source import header_of
         from kesler.sharing.exports.python_module import identifier
 
         path = Path(path)
         if path.suffix.lower() != ".c":
             raise KeslerError(f"{path}: a compact classifier is exported as C, to a file named .c")
-        prefix, declared = identifier(path.stem if name is None else name), path.with_suffix(".h")
-        source = c_source(self._content, prefix, declared.name if header else None)
-        write_whole(path, source.encode())
-        if header:
+        prefix = identifier(path.stem if name is None else name)
+        declared = header_of(path) if header else None
+        included = None if declared is None else declared.name
+        write_whole(path, c_source(self._content, prefix, included).encode())
+        if declared is not None:
             write_whole(declared, c_header(self._content, prefix).encode())
 
     def to_bytes(self) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatchmethod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -257,6 +258,23 @@ def c_source(predictor: CompactPredictor, name: str, single: bool, header: str |
         real=writer.real,
         n_classes=len(predictor.classes),
     )
+
+
+def header_of(path: Path) -> Path:
+    """Return the header file of a source; raise if ``#include`` cannot name it.
+
+    Examples
+    --------
+    >>> header_of(Path("model.c")).name
+    'model.h'
+    """
+    header = path.with_suffix(".h")
+    if {*header.name} & {*'"\\\r\n'}:
+        raise KeslerError(
+            f"{header.name!r} cannot be the name of a header, since #include accepts no quotes, "
+            "backslashes or line ends: give the file another name, or omit header"
+        )
+    return header
 
 
 def c_header(predictor: CompactPredictor, name: str, single: bool) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from kesler.errors import KeslerError
-from kesler.sharing.exports.c_source import c_header, c_source
+from kesler.sharing.exports.c_source import c_header, c_source, header_of
 from kesler.sharing.exports.predictor import CompactPredictor
 from kesler.sharing.exports.python_module import identifier, python_source
 
@@ -47,9 +47,12 @@ def export(
         are rounded such that decisions are the same for all single-precision inputs.
     name : str, optional
         The prefix of the names in C, and the name of the graph in ONNX; by default the stem of the
-        file name.
+        file name. Runs of characters other than ASCII letters and digits become ``_``, and
+        ``model_`` is put before what does not begin with a letter then: "2nd-try" becomes
+        ``model_2nd_try``.
     header : bool, default False
-        If True, write the declarations in C to a file with the suffix ``.h``.
+        If True, write the declarations in C to a file with the suffix ``.h``, whose name must not
+        contain quotes, backslashes or line ends.
 
     Raises
     ------
@@ -58,7 +61,7 @@ def export(
     KeslerError
         If the model is of another class, the suffix is unknown, an option does not apply to the
         format, the dictionary does not define steps, onnx is not installed, or UTF-8 or a text in C
-        cannot represent a label.
+        cannot represent a label, or ``#include`` cannot name the header.
 
     Examples
     --------
@@ -87,7 +90,7 @@ def export(
 
         _write(path, onnx_model(predictor, name, single).SerializeToString())
     else:
-        declared = path.with_suffix(".h") if header else None
+        declared = header_of(path) if header else None
         included = None if declared is None else declared.name
         _write(path, c_source(predictor, name, single, included).encode())
         if declared is not None:
