@@ -15,7 +15,16 @@ from sklearn.base import clone
 
 import kesler
 import write_former
-from kesler import KeslerError, OnlineClassifier, StructuredLearner
+from kesler import (
+    FilterTree,
+    JointBoostClassifier,
+    KeslerError,
+    KeslerReduction,
+    OnlineClassifier,
+    ShareBoostClassifier,
+    SoftmaxClassifier,
+    StructuredLearner,
+)
 from kesler.durable import Journal
 
 FORMER = Path(__file__).parent / "former"
@@ -116,7 +125,18 @@ def features(x, y):
     return {f"{x} {y}": 1.0}
 
 
-@pytest.mark.parametrize("make", [OnlineClassifier, lambda: StructuredLearner(features, max)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        OnlineClassifier,
+        lambda: StructuredLearner(features, max),
+        SoftmaxClassifier,
+        ShareBoostClassifier,
+        JointBoostClassifier,
+        FilterTree,
+        KeslerReduction,
+    ],
+)
 def test_a_pickle_of_another_version_is_refused(make, monkeypatch):
     data = pickle.dumps(make())
     assert repr(pickle.loads(data)) == repr(make())

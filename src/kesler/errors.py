@@ -1,6 +1,7 @@
 """The exception that Kesler raises for errors that a user can correct, and its warnings.
 
-Of methods and arguments that other estimators have, it says why an estimator has none.
+Of methods and arguments that other estimators have, it says why an estimator has none, and of
+pickles that another version wrote, that they are refused.
 """
 
 from __future__ import annotations
@@ -106,6 +107,45 @@ def absent(estimator: Any, name: str) -> Any:
     """Raise an AttributeError, as `__getattr__` of an estimator does; see `require_present`."""
     require_present(estimator, name)
     return object.__getattribute__(estimator, name)  # raises its own
+
+
+# ---- pickles ------------------------------------------------------------------------------------
+
+
+WRITTEN_BY = "written_by"  # what the version is called in a pickle
+
+
+def signed(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes that a pickle contains, with the version that writes it."""
+    from kesler import __version__
+
+    return attributes | {WRITTEN_BY: __version__}
+
+
+def set_state(self: Any, state: dict[str, Any]) -> None:
+    """Set the attributes that a pickle contains, unless another version has written it.
+
+    Methods and compiled code rely on what they find, and another version may store other things.
+    """
+    from kesler import __version__
+
+    written_by = state.get(WRITTEN_BY, __version__)
+    if written_by != __version__:
+        files = "; files that `save` writes are read by all later versions"
+        raise KeslerError(
+            f"this {type(self).__name__} was pickled by kesler {written_by}, and this is kesler "
+            f"{__version__}, which may store other things: load it with kesler {written_by}"
+            f"{files if hasattr(type(self), 'save') else ', or fit it again'}"
+        )
+    vars(self).update((name, value) for name, value in state.items() if name != WRITTEN_BY)
+
+
+def state_of(self: Any) -> dict[str, Any]:
+    """Return what a pickle contains, as `__getstate__` of an estimator without a lock does."""
+    return signed(vars(self))
+
+
+# ---- cells and files ----------------------------------------------------------------------------
 
 
 class MismatchError(KeslerError):

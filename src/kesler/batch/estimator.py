@@ -11,7 +11,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from kesler.data.labels import TopLabel, plain, top_labels
-from kesler.errors import OF_BATCHES, KeslerError, absent, require_unasked
+from kesler.errors import OF_BATCHES, KeslerError, absent, require_unasked, set_state, state_of
 
 Floats = npt.NDArray[Any]
 
@@ -22,6 +22,7 @@ class ClassScores:
     classes_: npt.NDArray[Any]
 
     _absent = OF_BATCHES
+    __getstate__, __setstate__ = state_of, set_state
 
     if not TYPE_CHECKING:  # which would then take any name for an attribute
         __getattr__ = absent

@@ -23,7 +23,7 @@ from sklearn.utils.validation import _check_sample_weight
 from kesler.data import inputs
 from kesler.data.labels import TopLabel, top_labels
 from kesler.data.matrices import validate_data
-from kesler.errors import OF_BATCHES, KeslerError, absent, require_unasked
+from kesler.errors import OF_BATCHES, KeslerError, absent, require_unasked, set_state, state_of
 from kesler.learner.classes import ClassTable
 from kesler.online.contract import Method, unchanged_on_error
 from kesler.progress import progress
@@ -234,6 +234,7 @@ class Decomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     _table: ClassTable
 
     _absent = OF_BATCHES
+    __getstate__, __setstate__ = state_of, set_state
 
     if not TYPE_CHECKING:  # which would then take any name for an attribute
         __getattr__ = absent

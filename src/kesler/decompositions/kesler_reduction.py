@@ -21,7 +21,7 @@ from kesler.data import inputs
 from kesler.data.labels import Label, TopLabel, top_labels
 from kesler.data.matrices import validate_data
 from kesler.decompositions.binary import copy_of, if_learner_has, require_learner
-from kesler.errors import OF_BATCHES, KeslerError, absent, require_unasked
+from kesler.errors import OF_BATCHES, KeslerError, absent, require_unasked, set_state, state_of
 from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Targets
 from kesler.metrics import kendall_tau
@@ -261,6 +261,7 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """
 
     _absent = OF_BATCHES
+    __getstate__, __setstate__ = state_of, set_state
 
     if not TYPE_CHECKING:  # which would then take any name for an attribute
         __getattr__ = absent

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kesler.data.inputs import require_width, row_weights
 from kesler.data.labels import Label
 from kesler.data.rows import Rows, Vocabulary
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, set_state
 from kesler.interrupts import Postponed, pieces_of
 from kesler.learner.classes import ClassTable
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
@@ -127,7 +127,7 @@ class OnlineLearner:
     set_params = contract.set_params
     __repr__ = contract.representation
     __getattr__ = contract.inherited
-    __getstate__, __setstate__ = contract.state, contract.set_state
+    __getstate__, __setstate__ = contract.state, set_state
     __deepcopy__ = contract.copied
     _lock = property(contract.lock_of)
 

@@ -17,7 +17,7 @@ from inspect import Parameter, getattr_static, signature
 from threading import Lock
 from typing import Any, TypeVar, cast
 
-from kesler.errors import KeslerError, require_present
+from kesler.errors import KeslerError, require_present, signed
 from kesler.learner.locks import call_lock
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -25,8 +25,6 @@ Self = TypeVar("Self")
 
 SLOTS = ("__dict__", "__weakref__", "_created_lock")
 """The slots of an estimator: its lock is no attribute to copy."""
-
-WRITTEN_BY = "written_by"  # what the version is called in a pickle
 
 _CREATION = Lock()  # held while the lock of an estimator is created
 
@@ -145,27 +143,8 @@ def lock_of(self: Any) -> Any:
 
 def state(self: Any) -> dict[str, Any]:
     """Return a copy of the attributes between two trials, which pickles contain."""
-    from kesler import __version__
-
     with self._lock, self._between_trials():
-        return copy.deepcopy(vars(self)) | {WRITTEN_BY: __version__}
-
-
-def set_state(self: Any, state: dict[str, Any]) -> None:
-    """Set the attributes that a pickle contains, unless another version has written it.
-
-    Compiled code relies on what it finds in them, and another version may have other ones.
-    """
-    from kesler import __version__
-
-    written_by = state.get(WRITTEN_BY, __version__)
-    if written_by != __version__:
-        raise KeslerError(
-            f"this {type(self).__name__} was pickled by kesler {written_by}, and this is kesler "
-            f"{__version__}, which may store other things: load it with kesler {written_by}; "
-            "files that `save` writes are read by all later versions"
-        )
-    vars(self).update((name, value) for name, value in state.items() if name != WRITTEN_BY)
+        return signed(copy.deepcopy(vars(self)))
 
 
 def copied(self: Self, memo: dict[int, Any]) -> Self:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kesler.errors import NO_ESTIMATES, KeslerError, require_unasked
+from kesler.errors import NO_ESTIMATES, KeslerError, require_unasked, set_state
 from kesler.online import contract
 from kesler.online.contract import exclusive
 from kesler.online.joint_features import Space, bordered, gram, space_for
@@ -181,7 +181,7 @@ class StructuredLearner:
         ),
         "the outputs of an instance are not listed: infer returns those of highest score",
     )
-    __getstate__, __setstate__ = contract.state, contract.set_state
+    __getstate__, __setstate__ = contract.state, set_state
     __deepcopy__ = contract.copied
     _lock = property(contract.lock_of)
 
