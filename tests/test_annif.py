@@ -17,7 +17,12 @@ from kesler import OnlineMultilabelClassifier
 pytest.importorskip("annif", reason="needs Annif: pip install 'kesler[annif]'")
 
 from annif.corpus import Document, DocumentList, SubjectSet
-from annif.exception import NotInitializedException, NotSupportedException, OperationFailedException
+from annif.exception import (
+    ConfigurationException,
+    NotInitializedException,
+    NotSupportedException,
+    OperationFailedException,
+)
 from annif.registry import AnnifRegistry
 from annif.vocab import VocabFileTSV
 
@@ -104,6 +109,15 @@ def test_suggestions_are_those_of_the_model(folder, limit):
     project.train(corpus(project, ROWS))
     assert suggested(project, ASKED, limit) == expected(ROWS, ASKED, limit)
     assert project.is_trained and project_of(folder).is_trained
+
+
+@pytest.mark.parametrize("limit", ["0", "-3", "abc", "2.5", ""])
+def test_a_limit_that_is_no_number_of_suggestions_is_refused(folder, limit):
+    project = project_of(folder)
+    project.train(corpus(project, ROWS[:20]))
+    with pytest.raises(ConfigurationException, match=f"limit={limit}: give the number of sugg"):
+        suggested(project, ASKED, limit)
+    assert len(suggested(project, ASKED[:1], "2")[0]) == 2
 
 
 def test_what_is_learnt_later_is_as_if_it_had_been_trained(folder):

@@ -136,8 +136,18 @@ class _Backend:
                     yield SubjectSuggestion(number, label.probability)
 
         texts = [document.text for document in documents]
-        found = self._model.predict_top(texts, int(params["limit"]))
+        found = self._model.predict_top(texts, self._limit(params))
         return SuggestionBatch.from_sequence([*map(known, found)], subjects)
+
+    def _limit(self, params: dict[str, Any]) -> int:
+        """Return the number of suggestions; raise if a project or a caller gives another value."""
+        from annif.exception import ConfigurationException
+
+        limit = str(params["limit"])
+        if not limit.isdecimal() or int(limit) < 1:
+            message = f"limit={limit}: give the number of suggestions, an integer of 1 or more"
+            raise ConfigurationException(message, backend_id=self.backend_id)
+        return int(limit)
 
     # ---- the model and its file ------------------------------------------------------------------
 
