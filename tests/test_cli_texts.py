@@ -168,3 +168,22 @@ def test_lines_of_fasttext_are_texts_however_few_of_them_differ(capsys, monkeypa
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
     piped = learnt(capsys, "-", "--label", "__label__")
     assert piped.schema_["text"] == from_file.schema_["text"]
+
+
+def test_every_line_of_fasttext_is_predicted(capsys, monkeypatch):
+    lines = ["__label__billing the invoice is wrong", "__label__support I cannot log in"] * 30
+    Path("train.txt").write_text("\n".join(lines))
+    assert kesler(capsys, "learn", "a.kesler", "train.txt").code == 0
+    asked = ["__label__billing the invoice", "", "__label__support", " \t", "I cannot log in", ""]
+    texts = [" ".join(word for word in each.split() if "__" not in word) for each in asked]
+    expected = load("a.kesler").predict([{"text": each} for each in texts]).tolist()
+    content = "".join(f"{each}\n" for each in asked)
+    Path("asked.txt").write_text(content)
+    assert kesler(capsys, "predict", "a.kesler", "asked.txt").out.splitlines() == expected
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+    piped = kesler(capsys, "predict", "a.kesler", "-", "--format", "fasttext")
+    assert piped.out.splitlines() == expected
+    done = kesler(capsys, "predict", "a.kesler", "asked.txt", "--output", "out.jsonl")
+    assert done.code == 0
+    rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert [(each["row"], each["label"]) for each in rows] == [*enumerate(expected, 1)]

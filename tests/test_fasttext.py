@@ -253,6 +253,15 @@ def test_lines_that_cannot_be_read_are_left_out_with_a_warning(small):
     assert model.labels == ["__label__bill", "__label__login"]
 
 
+@pytest.mark.parametrize("method", ["test", "test_label"])
+def test_warnings_of_a_file_name_the_line_that_tests_it(small, tmp_path, method):
+    model, other = fasttext.train_supervised(small), tmp_path / "other.txt"
+    other.write_text("__label__bill the invoice\n__label__unknown the job\n__label__ nothing\n")
+    with pytest.warns(ReadingWarning) as found:
+        getattr(model, method)(other)
+    assert {each.filename for each in found} == {__file__} and len(found) == 2
+
+
 def test_arguments_of_features_are_columns(small):
     model = fasttext.train_supervised(small, wordNgrams=1, minn=3, maxn=5, epoch=2, seed=1)
     names = model._predictor.estimator.vocabulary_.names

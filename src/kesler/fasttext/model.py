@@ -102,7 +102,8 @@ class Lines:
 def read_lines(path: str | os.PathLike[str], label: str = PREFIX) -> Lines:
     """Read the lines of a file in fastText's format.
 
-    Those without labels, or that cannot be read, are left out, with a warning.
+    Those without labels, or that cannot be read, are left out, with a warning at the line that
+    called the caller.
 
     Raises
     ------
@@ -249,7 +250,8 @@ class Model:
         KeslerError
             If the file cannot be read, or no line has a label that the model knows.
         """
-        meters, n_rows = self._meters(path, k, threshold)
+        lines = read_lines(path, self._predictor.prefix)
+        meters, n_rows = self._meters(path, lines, k, threshold)
         total = Meter(*(sum(each) for each in zip(*meters.values(), strict=True)))
         return n_rows, total.precision, total.recall
 
@@ -261,7 +263,8 @@ class Model:
         A figure is NaN where it is a quotient of zeros. Version 0.9.2 of fastText's package returns
         NaN for every recall and twice the precision as F1.
         """
-        meters, _ = self._meters(path, k, threshold)
+        lines = read_lines(path, self._predictor.prefix)
+        meters, _ = self._meters(path, lines, k, threshold)
         return {
             label: {
                 "precision": each.precision,
@@ -375,10 +378,10 @@ class Model:
             yield labels[best].tolist(), np.empty(0) if found is None else found[best]
 
     def _meters(
-        self, path: str | os.PathLike[str], k: int, threshold: float
+        self, path: str | os.PathLike[str], lines: Lines, k: int, threshold: float
     ) -> tuple[dict[str, Meter], int]:
         """Return what was right and predicted of each label, and the number of rows."""
-        lines, known = read_lines(path, self._predictor.prefix), {*self.labels}
+        known = {*self.labels}
         right = [known.intersection(each) for each in lines.labels]
         rows = [row for row, each in enumerate(right) if each]
         _warn_of_unknown(path, {*known.union(*lines.labels)} - known)

@@ -21,7 +21,8 @@ def fasttext_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
 
     Labels may stand anywhere in a line, and are strings without their prefix; the option ``label``
     names another prefix. A line with several labels is for learners of label sets. The rest of the
-    line is the column ``text``.
+    line is the column ``text``. Where rows need no labels, empty lines are rows too, as fastText
+    predicts each line.
     """
     prefix = fields.label or PREFIX
     if fields.id is not None or [*fields.text] not in ([], [TEXT]):
@@ -33,7 +34,8 @@ def fasttext_reader(lines: Lines, fields: Fields, names: Names) -> Reader:
         label = (labels or None) if fields.label_sets else _only(labels)
         return records.example({LABEL: label, TEXT: text})
 
-    return Reader("line", lines.filled(), parse, records.gather, names.vocabulary)
+    rows = lines.filled() if fields.require_labels else lines
+    return Reader("line", rows, parse, records.gather, names.vocabulary)
 
 
 def begins_fasttext(line: str) -> bool:
