@@ -17,7 +17,9 @@ from kesler import (
     compare,
     progressive_validate,
 )
+from kesler.evaluation.comparison import Comparison
 from kesler.evaluation.late import LateFigures
+from kesler.evaluation.methods import KeslerMethod
 from kesler.evaluation.uncertainty import UncertaintyTrace
 
 ROWS = messages(90, seed=3)
@@ -83,7 +85,7 @@ def test_no_delay_is_the_usual_run():
     usual = progressive_validate(OnlineClassifier(), MATRIX, TARGETS)
     given = progressive_validate(OnlineClassifier(), MATRIX, TARGETS, delay=0)
     assert given.curve.tolist() == usual.curve.tolist() and given.delay == 0
-    assert not any("Each answer came" in note for note in given.report().notes)
+    assert not any("Each answer arrived" in note for note in given.report().notes)
 
 
 @pytest.mark.parametrize("delay", [0, 1, 2, 9])
@@ -240,9 +242,29 @@ def test_figures_of_late_answers_are_those_of_the_rows():
     ]
     assert found["calibration_error"] == pytest.approx(sum(gaps) / len(right))
     (said, *_) = result.report().notes
-    assert said.startswith("Each answer came 12 rows later.")
+    assert said.startswith("Each answer arrived 12 rows late.")
     assert f"{unknown.mean():.1%} of the rows" in said
     assert said in result.report().to_dict()["notes"]
+
+
+@pytest.mark.parametrize("delay", [1, 12])
+def test_results_of_a_comparison_are_those_of_the_runs_alone(delay):
+    methods = {name: OnlineClassifier(**given) for name, given in LEARNERS.items()}
+    found = compare({**methods, "last": "last answer again"}, MATRIX, TARGETS, delay=delay)
+    assert {each.delay for each in found.values()} == {delay}
+    assert found["last"].late is None is found["pa1"].uncertainty
+    for name in ("default", "hybrid"):
+        alone = progressive_validate(
+            OnlineClassifier(**LEARNERS[name]), MATRIX, TARGETS, delay=delay
+        )
+        assert found[name].late == alone.late
+        np.testing.assert_array_equal(found[name].uncertainty.table, alone.uncertainty.table)
+        assert found[name].report().notes[0] == alone.report().notes[0]
+
+
+def test_results_of_a_comparison_without_a_delay_have_no_figures_of_it():
+    found = compare([OnlineClassifier()], MATRIX, TARGETS)["OnlineClassifier"]
+    assert found.delay == 0 and found.late is None
 
 
 def test_figures_that_are_not_defined_are_none():
@@ -258,7 +280,7 @@ def test_the_command_line_compares_with_late_answers(tmp_path, capsys):
     asked = ("--methods", "default,multi,last answer again", "--top", 2, "--delay", 8)
     done = kesler(capsys, "compare", rows, *asked, "--json", out)
     assert done.code == 0, done
-    assert "answers come 8 rows late" in done.out
+    assert "answers arrive 8 rows late" in done.out
     assert "  default: " in done.out and "of the rows were of classes" in done.out
     entries = [dict.fromkeys(words, 1.0) for _, words in ROWS]
     found = account(out)
@@ -279,7 +301,9 @@ def test_the_command_line_compares_with_late_answers(tmp_path, capsys):
 @pytest.mark.parametrize("delay", [-1, 1.5, True, "2", None])
 def test_what_is_no_number_of_rows_is_refused(delay):
     for run in (progressive_validate, lambda m, *given, **d: compare([m], *given, **d)):
-        with pytest.raises(KeslerError, match=r"delay=.*: give the number of rows"):
+        with pytest.raises(
+            KeslerError, match=r"delay=.*: give the number of rows by which answers arrive late"
+        ):
             run(OnlineClassifier(), MATRIX, TARGETS, delay=delay)
 
 
@@ -294,6 +318,14 @@ def test_what_is_no_number_of_rows_is_refused(delay):
 def test_targets_of_several_labels_are_refused(learner, y):
     with pytest.raises(KeslerError, match="delay applies to classifiers whose rows have one class"):
         progressive_validate(learner, MATRIX, y, delay=2)
+
+
+def test_a_method_that_learns_all_rows_at_once_is_refused():
+    for run in (progressive_validate, lambda m, *given, **d: compare([m], *given, **d)):
+        with pytest.raises(KeslerError, match="delay=2 does not apply to a KeslerMethod"):
+            run(KeslerMethod(OnlineClassifier()), MATRIX, TARGETS, delay=2)
+    with pytest.raises(KeslerError, match="delay=2 does not apply to a KeslerMethod"):
+        Comparison({"": KeslerMethod(OnlineClassifier())}, delay=2)
 
 
 def test_a_label_budget_is_refused(tmp_path, capsys):

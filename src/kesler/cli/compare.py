@@ -48,7 +48,7 @@ def run(options: Namespace) -> None:
     """Compare the methods on each input, then write the output files."""
     if options.delay and options.bounds:
         raise KeslerError(
-            "--delay and --bounds exclude each other: bounds are those of answers that come at once"
+            "--delay and --bounds exclude each other: bounds are for answers that arrive at once"
         )
     _methods(options, dense=False, n_features=0)  # refuses unknown names before anything is read
     of_each = [files.of_source(options, source) for source in options.inputs]

@@ -118,7 +118,7 @@ def statement(stream: Stream, comparison: Comparison, delay: int = 0) -> str:
         counted(comparison.n_classes, "class", "classes"),
     ]
     skipped = f"; {counted(stream.n_bad, 'bad row')} skipped" if stream.n_bad else ""
-    late = f"; answers come {counted(delay, 'row')} late" if delay else ""
+    late = f"; answers arrive {counted(delay, 'row')} late" if delay else ""
     return f"{stream.source}: {', '.join(counts)}{skipped}{late}"
 
 

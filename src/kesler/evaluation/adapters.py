@@ -41,13 +41,13 @@ def method_of(
     Raises
     ------
     KeslerError
-        If the method is of no kind that is known.
+        If the method is of no kind that is known, or answers cannot arrive late for it.
     """
     if isinstance(method, OnlineClassifier):
         return method_of_learner(method, classes, delay=delay)
     found = method if isinstance(method, Method) else _adapted(method, table, classes, refit)
-    if isinstance(found, LabelMethod):
-        found.delay = delay
+    if delay:
+        found.set_delay(delay)
     return found
 
 

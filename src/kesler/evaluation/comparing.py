@@ -122,7 +122,8 @@ def compare(
         among so many of highest score, and how near to the first, as `recall_at` and `ndcg_at` of
         the results do for any number. None leaves this out.
     delay : int of 0 or more, default 0
-        As in :func:`kesler.progressive_validate`, for all methods.
+        As in :func:`kesler.progressive_validate`, for all methods; results have `late` as those of
+        that function. Each row costs as much time and memory for each method as there.
 
     Returns
     -------
@@ -135,7 +136,8 @@ def compare(
     ------
     KeslerError
         If there is no method, two have the same name, a name is unknown, `top` or `delay` is no
-        such number, or a method raises an error for the rows.
+        such number, a method learns all rows at once and a delay is given, or a method raises an
+        error for the rows.
 
     Examples
     --------

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from kesler.data.labels import Label
 from kesler.errors import KeslerError, require_count
-from kesler.evaluation.methods import KeslerMethod, LabelMethod, Method, Outcome
+from kesler.evaluation.methods import KeslerMethod, Method, Outcome
 from kesler.evaluation.results import ProgressiveResult, labelled
 from kesler.evaluation.tables import Piece
 from kesler.learner.events import NO_PLACES, NO_PROBABILITIES
@@ -264,8 +264,8 @@ class MethodResult:
         How often the class of a row was among the `top` of highest score; None if this was not
         asked for, or the method scores no classes.
     late : LateFigures or None
-        How well its estimates held under a delay; None without one, and for methods that estimate
-        nothing.
+        How well its estimates of uncertainty held under a delay; None without one, and for methods
+        that have no such estimates.
     """
 
     n_trials: int
@@ -318,7 +318,8 @@ class Comparison:
         Up to which number of classes of highest score `results` say how often that of a row is
         among them. Larger numbers cost nothing more; None costs nothing.
     delay : int of 0 or more, default 0
-        As in :func:`kesler.progressive_validate`, for the methods that are given as learners.
+        As in :func:`kesler.progressive_validate`. It replaces the delays of methods if it is above
+        0.
 
     Attributes
     ----------
@@ -332,8 +333,8 @@ class Comparison:
     Raises
     ------
     KeslerError
-        If there is no learner or no thread, or `top` is no such number; while running, if a
-        learner raises an error.
+        If there is no learner or no thread, `top` is no such number, or answers cannot arrive late
+        for a method; while running, if a learner raises an error.
 
     Notes
     -----
@@ -502,7 +503,7 @@ class _Run:
             curve=self.curve.mistakes,
             seconds=self._seconds,
             places=self._places,
-            late=getattr(self.method, "late", None),
+            late=self.method.late,
         )
 
     def validated(self) -> ProgressiveResult:
@@ -523,6 +524,8 @@ class _Run:
             ),
             seconds=self._seconds,
             places=_places([outcome for outcome, _ in kept]),
+            delay=self.method.delay,
+            uncertainty=self.method.uncertainty,
             **labelled(_numbers(predicted, codes), _numbers(answers, codes), list(codes)),
         )
 
@@ -545,11 +548,11 @@ def _places(outcomes: list[Outcome]) -> npt.NDArray[np.int32] | None:
 
 
 def _method(each: OnlineClassifier | Method, *, keep_places: bool, delay: int) -> Method:
-    """Return a learner under the interface; methods that are already wait for answers as well."""
+    """Return a learner or a method under the interface, whose answers arrive `delay` rows late."""
     if not isinstance(each, Method):
         return method_of_learner(each, keep_places=keep_places, delay=delay)
-    if delay and isinstance(each, LabelMethod):
-        each.delay = delay
+    if delay:
+        each.set_delay(delay)
     return each
 
 

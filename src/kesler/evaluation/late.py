@@ -1,4 +1,4 @@
-"""How well estimates of uncertainty hold where answers come late."""
+"""How well estimates of uncertainty hold where answers arrive late."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ SURE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class LateFigures:
-    """How well the estimates of a run with late answers held.
+    """How well the estimates of uncertainty held in a run whose answers arrived late.
 
     Attributes
     ----------
     unknown : float
         Share of the rows whose class no answer had named when they were predicted.
     probability_of_new : float
-        Mean probability of a new class, which should be this share.
+        Mean probability of a new class, which should equal this share.
     calibration_error : float
-        The expected calibration error of confidences, where rows of unknown classes are wrong.
+        The expected calibration error of confidences; predictions of rows of unknown classes count
+        as wrong.
     sure, sure_wrong : float
-        Share of the rows with a confidence of at least 0.8, and the share of them predicted wrong;
-        NaN if there are none.
+        Share of the predictions with a confidence of at least 0.8, and the share of wrong ones
+        among these; NaN if there are none.
     covered, set_size : float
         Share of the rows whose class was in the prediction set of 90 %, and the mean size of sets.
     """
@@ -45,8 +46,15 @@ class LateFigures:
     def of(
         trace: UncertaintyTrace, right: npt.NDArray[np.bool_], unknown: npt.NDArray[np.bool_]
     ) -> LateFigures:
-        """Return the figures of a run, given masks of its rows."""
-        confidence, is_told = trace.confidence, ~np.isnan(trace.sizes(0.9))
+        """Return the figures of a run.
+
+        Parameters
+        ----------
+        trace : the estimates for each row.
+        right : a mask of the rows that were predicted right.
+        unknown : a mask of the rows whose class no answer had named.
+        """
+        confidence, has_set = trace.confidence, ~np.isnan(trace.sizes(0.9))
         sure = confidence >= SURE
         return LateFigures(
             unknown=float(unknown.mean()),
@@ -54,8 +62,8 @@ class LateFigures:
             calibration_error=calibration_error(confidence, right),
             sure=float(sure.mean()),
             sure_wrong=float((~right[sure]).mean()) if sure.any() else np.nan,
-            covered=float(trace.covered(0.9)[is_told].mean()) if is_told.any() else np.nan,
-            set_size=float(trace.sizes(0.9)[is_told].mean()) if is_told.any() else np.nan,
+            covered=float(trace.covered(0.9)[has_set].mean()) if has_set.any() else np.nan,
+            set_size=float(trace.sizes(0.9)[has_set].mean()) if has_set.any() else np.nan,
         )
 
     def to_dict(self) -> dict[str, float | None]:
@@ -64,10 +72,10 @@ class LateFigures:
 
     def __str__(self) -> str:
         wrong = "" if np.isnan(self.sure_wrong) else f", {self.sure_wrong:.1%} of them wrong"
-        sets = "" if np.isnan(self.covered) else f"; sets of 90% held {self.covered:.1%}"
+        sets = "" if np.isnan(self.covered) else f"; sets of 90% covered {self.covered:.1%}"
         return (
             f"{self.unknown:.1%} of the rows were of classes that no answer had named, and the "
-            f"mean probability of that was {self.probability_of_new:.1%}; confidences differ from "
-            f"the shares of right predictions by {self.calibration_error:.3f}; {self.sure:.1%} of "
-            f"the predictions had one of at least {SURE}{wrong}{sets}."
+            f"mean probability of a new class was {self.probability_of_new:.1%}; confidences "
+            f"differ from the shares of right predictions by {self.calibration_error:.3f}; "
+            f"{self.sure:.1%} of the predictions had a confidence of at least {SURE}{wrong}{sets}."
         )

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,10 @@ from kesler.evaluation.tables import Piece
 from kesler.online.blocks import learn_rows
 from kesler.online.classifier import OnlineClassifier
 from kesler.readers.stream import Block
+
+if TYPE_CHECKING:
+    from kesler.evaluation.late import LateFigures
+    from kesler.evaluation.uncertainty import UncertaintyTrace
 
 ONE_CLASS = ("class", "rank")
 """The kinds of targets that name one class, which has a place among all."""
@@ -49,7 +53,23 @@ class Outcome:
 
 
 class Method(ABC):
-    """A method that predicts the rows of a piece, each before it learns from it."""
+    """A method that predicts the rows of a piece, each before it learns from it.
+
+    Attributes
+    ----------
+    delay : int
+        How many rows late answers arrive, set before the first row: row t is learnt before row
+        t + delay is predicted, and 0 and 1 are at once.
+    """
+
+    delay = 0
+
+    def set_delay(self, delay: int) -> None:
+        """Let answers arrive `delay` rows late; raise if the method learns all rows at once."""
+        raise KeslerError(
+            f"delay={delay} does not apply to a {type(self).__name__}, which learns each row "
+            "before it predicts the next: omit it, or give the learner itself"
+        )
 
     @abstractmethod
     def learn(self, piece: Block | Piece) -> Outcome:
@@ -64,6 +84,16 @@ class Method(ABC):
     def seconds_in_threads(self) -> float:
         """Processor time of the threads that the method has started, in seconds."""
         return 0.0
+
+    @property
+    def uncertainty(self) -> UncertaintyTrace | None:
+        """The estimates of uncertainty for each row, if answers arrive late; None without any."""
+        return None
+
+    @property
+    def late(self) -> LateFigures | None:
+        """How well these estimates held; None without any."""
+        return None
 
 
 class KeslerMethod(Method):
@@ -119,20 +149,15 @@ class KeslerMethod(Method):
 
 
 class LabelMethod(Method):
-    """A method that predicts labels, not numbers of classes.
-
-    Attributes
-    ----------
-    delay : int
-        How many rows later the answer of a row comes, set before the first row: that of row t is
-        learnt before row t + delay is predicted, and 0 and 1 are at once.
-    """
-
-    delay = 0
+    """A method that predicts labels, not numbers of classes; answers may arrive late."""
 
     def __init__(self) -> None:
         self._seen = set[Label]()
         self._waiting = deque[Any]()
+
+    def set_delay(self, delay: int) -> None:
+        """Let answers arrive `delay` rows late."""
+        self.delay = delay
 
     @abstractmethod
     def _run(self, piece: Any, labels: list[Label]) -> Sequence[Label | None]:
@@ -153,7 +178,7 @@ class LabelMethod(Method):
         return Outcome(wrong, len(first), lambda: predicted)
 
     def _answered(self, row: Any) -> list[Any]:
-        """Put a row behind those that wait; return that whose answer comes now, if there is one."""
+        """Append a row to those without an answer; return that whose answer arrives, if any."""
         self._waiting.append(row)
         return [self._waiting.popleft()] if len(self._waiting) >= max(1, self.delay) else []
 
@@ -246,8 +271,7 @@ def require_delay(delay: Any) -> int:
     """Return a number of rows; raise unless it is an integer of 0 or more."""
     if not isinstance(delay, Integral) or isinstance(delay, bool) or delay < 0:
         raise KeslerError(
-            f"delay={delay!r}: give the number of rows after which the answer of a row comes, 0 or "
-            "more"
+            f"delay={delay!r}: give the number of rows by which answers arrive late, 0 or more"
         )
     return int(delay)
 

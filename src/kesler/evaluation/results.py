@@ -213,14 +213,15 @@ class ProgressiveResult:
         The value in `predictions` that stands for none: "" for text (or "?", "??" ..., if "" is a
         class), -1 for numbers (or a lower one, if there are labels below 0), else None.
     uncertainty : UncertaintyTrace or None
-        What was said of the uncertainty of each row, if the estimator estimates it.
+        The estimates of uncertainty for each row, if the estimator makes them; in a comparison,
+        only with a delay.
     tree : Tree or None
         The tree of classes of the estimator, if it has one.
     places : int32 array of shape (n_trials,) or None
         The place by score of each target among the classes known by then, 1 for the highest score,
         0 where the class had not been seen; None for methods that score no classes.
     delay : int
-        How many rows later the answer of a row came. Beyond 1, "had not been seen" in
+        How many rows late answers arrived. Beyond 1, "had not been seen" in
         `probabilities` and `places` means that no answer had named the class; the first row of
         a class is no mistake, whatever the delay, and further rows are.
 
@@ -250,9 +251,10 @@ class ProgressiveResult:
 
     @property
     def late(self) -> LateFigures | None:
-        """How well confidences, the probability of a new class and sets held under the delay.
+        """How well confidences, the probability of a new class and prediction sets held.
 
-        None if the method does not estimate its uncertainty.
+        Also without a delay, except in a comparison. None if the method does not estimate its
+        uncertainty.
         """
         if self.uncertainty is None or not self.n_trials:
             return None

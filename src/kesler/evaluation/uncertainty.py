@@ -1,4 +1,4 @@
-"""What was said of the uncertainty of each row of a run, before its target was used."""
+"""The estimates of uncertainty for each row of a run, before its target was used."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class UncertaintyTrace:
     Attributes
     ----------
     table : float64 array of shape (n_trials, n_traced)
-        What was said of each row, as compiled code writes it; NaN where nothing was. Of label sets
-        only prediction sets are traced, and of ranks none by class.
+        The estimates for each row, as compiled code writes them; NaN where there are none. Of label
+        sets only prediction sets are traced, and of ranks none by class.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class UncertaintyTrace:
 
 
 def trace_of(trials: Trials) -> UncertaintyTrace | None:
-    """Return what was said in trials; None if uncertainty was not estimated."""
+    """Return the estimates of trials; None if uncertainty was not estimated."""
     return UncertaintyTrace(trials.traces) if len(trials.traces) else None
 
 

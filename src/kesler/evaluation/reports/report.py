@@ -287,11 +287,11 @@ class Report:
 
 
 def _notes_of_delay(result: ProgressiveResult) -> tuple[str, ...]:
-    """Return what a reader must know if answers came late."""
+    """Return what a reader must know if answers arrived late."""
     if not result.delay:
         return ()
-    came = f"Each answer came {result.delay:,} rows later."
-    return (came,) if result.late is None else (f"{came} {result.late}",)
+    arrived = f"Each answer arrived {result.delay:,} {'row' if result.delay == 1 else 'rows'} late."
+    return (arrived,) if result.late is None else (f"{arrived} {result.late}",)
 
 
 def _notes(scored: ScoredRows) -> tuple[str, ...]:
