@@ -226,6 +226,27 @@ def test_the_inbox_lists_first_what_a_label_budget_would_ask_about(client, tmp_p
         assert ("may be a new class" in item) == (NEW in model.predict_set_one(row, 0.9))
 
 
+def test_no_class_is_answered_below_the_least_confidence(tmp_path):
+    client = served(tmp_path / "desk.db")
+    client.post("/api/models", json={"name": "mail"})
+    assert post(client, "predict", row="cash", min_confidence=0.9)["label"] is None
+    for i in range(40):
+        post(client, "learn", row=["win cash", "team lunch"][i % 2], answer=["spam", "work"][i % 2])
+    with Journal(tmp_path / "desk.db") as journal:
+        model = journal.open("mail")
+        for row in ("win cash", "lunch", "cash for lunch", "words not seen"):
+            sure = model.confidence_one(row)
+            for least in (0, sure, min(1, sure + 1e-9), 1):
+                expected = model.predict_one(row, min_confidence=least)
+                said = post(client, "predict", row=row, min_confidence=least)
+                assert said == {"label": expected, "confidence": sure}
+                assert (said["label"] is None) == (sure < least)
+    client.post("/api/models", json={"name": "sets", "estimator": "OnlineMultilabelClassifier"})
+    client.post("/api/models/sets/learn", json={"row": "a", "answer": ["x"]})
+    answer = client.post("/api/models/sets/predict", json={"row": "a", "min_confidence": 0.5})
+    assert "confidence is that of each label" in error_of(answer, 422)
+
+
 # ---- classes that are paths ---------------------------------------------------------------------
 
 TAXA = ["k;g;s", "k;g;t", "k;h;u"]
@@ -265,7 +286,7 @@ def test_answers_by_paths_that_there_are_not_are_refused(tmp_path):
         ({"separator": ";"}, "is no text"),
         ({"separator": ""}, "what separates their names"),
         ({"separator": ";", "min_confidence": 1.5}, "least probability"),
-        ({"min_confidence": 0.5}, "send separator beside it"),
+        ({"min_confidence": 1.5}, "least probability"),
     ):
         answer = client.post("/api/models/mail/predict", json={"row": "a", **body})
         assert sentence in error_of(answer, 422)

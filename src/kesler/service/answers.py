@@ -10,7 +10,6 @@ import numpy as np
 from kesler.data.labels import NEW, plain
 from kesler.errors import KeslerError
 from kesler.service.bodies import MOST_FEATURES, PredictRequest
-from kesler.service.refusals import NOT_VALID, Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +26,22 @@ class Wanted:
         The number of features of the explanation, 0 for none.
     separator : str or None, default None
         What separates the names of classes that are paths; None for no answer by paths.
-    min_confidence : float, default 0.9
-        The least probability of the node that is such an answer.
+    min_confidence : float or None, default None
+        The least probability of what is answered: the class is None below, and the path ends at a
+        node of at least this probability, 0.9 if it is None.
     """
 
     coverage: float | None = None
     probabilities: int = 0
     explain: int = 0
     separator: str | None = None
-    min_confidence: float = 0.9
+    min_confidence: float | None = None
 
     @classmethod
     def of(cls, body: PredictRequest) -> Wanted:
         """Return what a request asks for."""
         n_classes = MOST_FEATURES if body.probabilities is True else int(body.probabilities)
-        least = body.min_confidence
-        if least is not None and body.separator is None:
-            raise Refusal(NOT_VALID, "min_confidence is that of path: send separator beside it")
-        given = body.coverage, n_classes, body.explain, body.separator
-        return cls(*given) if least is None else cls(*given, least)
+        return cls(body.coverage, n_classes, body.explain, body.separator, body.min_confidence)
 
 
 def answer_of(estimator: Any, row: Any, wanted: Wanted) -> dict[str, Any]:
@@ -61,8 +57,13 @@ def answer_of(estimator: Any, row: Any, wanted: Wanted) -> dict[str, Any]:
 
     Returns
     -------
-    dict with "label", None before any class is known; "confidence" where the model has one; and
-    what is wanted.
+    dict with "label", None before any class is known and where it is not sure enough; "confidence"
+    where the model has one; and what is wanted.
+
+    Raises
+    ------
+    KeslerError
+        If something is wanted that the model has not, such as confidences.
 
     Examples
     --------
@@ -74,7 +75,8 @@ def answer_of(estimator: Any, row: Any, wanted: Wanted) -> dict[str, Any]:
     if not estimator.n_known_:
         return {"label": None, "confidence": None}
     with estimator._between_trials():
-        answer: dict[str, Any] = {"label": jsonable(estimator.predict_one(row))}
+        label = estimator.predict_one(row, wanted.min_confidence)
+        answer: dict[str, Any] = {"label": jsonable(label)}
         answer["confidence"] = _confidence(estimator, row)
         if wanted.coverage is not None:
             found = estimator.predict_set_one(row, wanted.coverage)
@@ -95,8 +97,8 @@ def answer_of(estimator: Any, row: Any, wanted: Wanted) -> dict[str, Any]:
 def _path(estimator: Any, row: Any, wanted: Wanted) -> dict[str, Any]:
     from kesler.online.blocks import path_of_row
 
-    least, separator = wanted.min_confidence, wanted.separator
-    found = path_of_row(estimator, row, min_confidence=least, separator=separator)
+    least = {} if wanted.min_confidence is None else {"min_confidence": wanted.min_confidence}
+    found = path_of_row(estimator, row, separator=wanted.separator, **least)
     return {"path": found.path, "probability": found.probability, "nodes": found.to_list()}
 
 

@@ -93,8 +93,8 @@ class PredictRequest(Request):
     min_confidence: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None,
         Meta(
-            description="beside separator, the least probability of the node that path names: 0.9 "
-            "if none is given"
+            description="the least probability of what is answered: label is null below, and path "
+            "ends at a node of at least this one (0.9 if none is given)"
         ),
     ] = None
 
@@ -301,8 +301,13 @@ class Path(Struct):
 class Prediction(Struct):
     """What a model says of a row."""
 
-    label: Label | None
-    confidence: Annotated[float | None, Meta(description="the probability that the label is right")]
+    label: Annotated[
+        Label | None,
+        Meta(description="the class; null before the first is learnt, and below min_confidence"),
+    ]
+    confidence: Annotated[
+        float | None, Meta(description="the probability that the most probable class is right")
+    ]
     set: list[Label] | UnsetType = UNSET
     may_be_new: bool | UnsetType = UNSET
     probabilities: list[Probability] | UnsetType = UNSET
