@@ -24,7 +24,13 @@ CREATE TABLE IF NOT EXISTS service_items (
     UNIQUE (model, id)
 );
 """
-_LATER = ("title", "note")  # columns that databases of former versions lack
+_LATER = ("title", "note", "answered")  # columns that databases of former versions lack
+_INDEX = """
+CREATE INDEX IF NOT EXISTS service_answered ON service_items (model, answered)
+WHERE answered IS NOT NULL
+"""
+MOST_PLACES = 1000
+"""The answers of a model whose items, taken back, wait again where they were."""
 _COLUMNS = "id, data, subject, arrived, title, note"
 
 ANSWERS = "answers"
@@ -49,6 +55,8 @@ class Item(NamedTuple):
 class Items:
     """The rows of all models that wait for an answer.
 
+    Of the last `MOST_PLACES` that have been answered, the ids and the places are kept.
+
     Parameters
     ----------
     path : str
@@ -65,13 +73,14 @@ class Items:
         with self._writing():
             self._database.execute(_TABLES)
             self._add_columns()
+            self._database.execute(_INDEX)
             self._database.execute("PRAGMA secure_delete = ON")
 
     def _add_columns(self) -> None:
         known = {row[1] for row in self._database.execute("PRAGMA table_info(service_items)")}
         for name in _LATER:
             if name not in known:
-                self._database.execute(f"ALTER TABLE service_items ADD COLUMN {name} TEXT")
+                self._database.execute(f"ALTER TABLE service_items ADD COLUMN {name}")
 
     def close(self) -> None:
         """Close the connection."""
@@ -81,14 +90,19 @@ class Items:
     # ---- changes ----------------------------------------------------------------------------
 
     def add(self, model: str, items: Iterable[Item]) -> list[bool]:
-        """Add items; return which were new. Those with the id of another item are left out."""
+        """Add items; return which were new. Those with the id of another item are left out.
+
+        One that has been answered waits where it waited before.
+        """
         now = time.time()
         rows = [(model, *_stored(each._replace(arrived=each.arrived or now))) for each in items]
+        again = ", ".join(f"{name} = excluded.{name}" for name in ("data", "subject", "title"))
+        insert = (
+            f"INSERT INTO service_items (model, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) "
+            f"ON CONFLICT (model, id) DO UPDATE SET answered = NULL, {again} "
+            "WHERE answered IS NOT NULL"
+        )
         with self._writing() as database:
-            insert = (
-                f"INSERT OR IGNORE INTO service_items (model, {_COLUMNS}) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)"
-            )
             return [database.execute(insert, row).rowcount > 0 for row in rows]
 
     def describe(self, model: str, said: Mapping[str, tuple[str | None, str | None]]) -> None:
@@ -99,15 +113,36 @@ class Items:
                 [(*each, model, id) for id, each in said.items()],
             )
 
+    def answer(self, model: str, ids: Iterable[str]) -> None:
+        """Remove the items of these ids but their places; nothing is written if there are none."""
+        waiting = [(model, id) for id in ids if self.get(model, id) is not None]
+        if not waiting:
+            return
+        known = "model = ?1 AND answered IS NOT NULL"
+        last = f"SELECT COALESCE(MAX(answered), 0) FROM service_items WHERE {known}"
+        with self._writing() as database:
+            database.executemany(
+                f"UPDATE service_items SET answered = ({last}) + 1, data = 'null', subject = NULL, "
+                "title = NULL, note = NULL WHERE model = ?1 AND id = ?2",
+                waiting,
+            )
+            database.execute(
+                f"DELETE FROM service_items WHERE {known} AND answered <= ({last}) - ?2",
+                (model, MOST_PLACES),
+            )
+
+    def answered(self, model: str) -> list[str]:
+        """Return the ids of items that have been answered, and whose places are kept."""
+        query = "SELECT id FROM service_items WHERE model = ? AND answered IS NOT NULL"
+        with self._lock, self._in_words():
+            return [id for (id,) in self._database.execute(query, (model,))]
+
     def remove(self, model: str, ids: Iterable[str]) -> None:
-        """Remove the items of these ids, if there are any; nothing is written if there are none."""
-        waiting = [id for id in ids if self._waits(model, id)]
-        if waiting:
+        """Remove the items of these ids and their places; nothing is written without an id."""
+        gone = [(model, id) for id in ids]
+        if gone:
             with self._writing() as database:
-                database.executemany(
-                    "DELETE FROM service_items WHERE model = ? AND id = ?",
-                    [(model, id) for id in waiting],
-                )
+                database.executemany("DELETE FROM service_items WHERE model = ? AND id = ?", gone)
 
     def discard(self, model: str, ids: Sequence[str] | None = None, text: str = "") -> int:
         """Remove the items of these ids, or all that contain a text; return how many."""
@@ -117,13 +152,8 @@ class Items:
             where, rows = "AND id = ?", [(model, each) for each in ids]
         with self._writing() as database:
             before = database.total_changes
-            database.executemany(f"DELETE FROM service_items WHERE model = ? {where}", rows)
+            database.executemany(f"DELETE FROM service_items WHERE {_WAITS} {where}", rows)
             return database.total_changes - before
-
-    def _waits(self, model: str, id: str) -> bool:
-        query = "SELECT 1 FROM service_items WHERE model = ? AND id = ?"
-        with self._lock, self._in_words():
-            return self._database.execute(query, (model, id)).fetchone() is not None
 
     def remove_subject(self, model: str, subject: str) -> None:
         """Remove all items of a subject."""
@@ -142,7 +172,7 @@ class Items:
     def get(self, model: str, id: str) -> Item | None:
         """Return an item, or None."""
         found = self._found(
-            f"SELECT {_COLUMNS} FROM service_items WHERE model = ? AND id = ?", (model, id)
+            f"SELECT {_COLUMNS} FROM service_items WHERE {_WAITS} AND id = ?", (model, id)
         )
         return found[0] if found else None
 
@@ -151,7 +181,7 @@ class Items:
         with self._lock, self._in_words():
             where, given = (_CONTAINS, _containing(model, text)) if text else ("", (model,))
             (found,) = self._database.execute(
-                f"SELECT COUNT(*) FROM service_items WHERE model = ? {where}", given
+                f"SELECT COUNT(*) FROM service_items WHERE {_WAITS} {where}", given
             ).fetchone()
             return int(found)
 
@@ -159,14 +189,14 @@ class Items:
         """Return items that contain a text, in the order in which they came."""
         where, given = (_CONTAINS, _containing(model, text)) if text else ("", (model,))
         return self._found(
-            f"SELECT {_COLUMNS} FROM service_items WHERE model = ? {where} "
+            f"SELECT {_COLUMNS} FROM service_items WHERE {_WAITS} {where} "
             "ORDER BY place LIMIT ? OFFSET ?",
             (*given, limit, start),
         )
 
     def said(self, model: str) -> dict[str, tuple[str | None, str | None]]:
         """Return the titles and the notes of all items by their ids."""
-        query = "SELECT id, title, note FROM service_items WHERE model = ?"
+        query = f"SELECT id, title, note FROM service_items WHERE {_WAITS}"
         with self._lock, self._in_words():
             found = self._database.execute(query, (model,)).fetchall()
         return {id: (title, note) for id, title, note in found}
@@ -202,6 +232,7 @@ def _stored(item: Item) -> tuple[Any, ...]:
     return item._replace(row=json.dumps(item.row, ensure_ascii=False))
 
 
+_WAITS = "model = ? AND answered IS NULL"
 _CONTAINS = "AND (instr(folded(data), ?) OR instr(folded(coalesce(title, '')), ?))"
 
 

@@ -149,7 +149,7 @@ class Served:
             self.items.add(self.name, [self._waiting(event)])
         receipt = self.model.undo(id, by=by)
         if event.kind == "undo" and not event.taken_back:
-            self.items.remove(self.name, [str(event.target)])
+            self.items.answer(self.name, [str(event.target)])
         return _receipt(receipt) | {"kind": event.kind}
 
     def _waiting(self, event: Event) -> Item:
@@ -227,14 +227,23 @@ class Served:
             return _receipt(self.model.forget(value, by=by))
         if what == "subject":
             self.items.remove_subject(self.name, value)
-            return _receipt(self.model.forget_subject(value, by=by))
-        return _receipt(self.model.forget_class(value, by=by))
+            receipt = self.model.forget_subject(value, by=by)
+        else:
+            receipt = self.model.forget_class(value, by=by)
+        self._remove_places_of_forgotten()
+        return _receipt(receipt)
 
     def reconcile(self) -> None:
-        """Remove items that have an answer, as after an end between an answer and its removal."""
-        done = [id for id in self.items.said(self.name) if self.answered(id)]
-        if done:
-            self.items.remove(self.name, done)
+        """Remove items that have an answer, as after an end between an answer and its removal.
+
+        The places of rows that another program has forgotten are removed as well.
+        """
+        self.items.answer(self.name, [id for id in self.items.said(self.name) if self.answered(id)])
+        self._remove_places_of_forgotten()
+
+    def _remove_places_of_forgotten(self) -> None:
+        gone = [id for id in self.items.answered(self.name) if self.model.find(id) is None]
+        self.items.remove(self.name, gone)
 
     # ---- the thread that writes -----------------------------------------------------------------
 
@@ -308,8 +317,7 @@ class Served:
             taught = [rows[i][0] for i in places]
             outcomes |= zip(places, self._taught(taught, by), strict=True)
         learnt = [str(rows[i][0].id) for i, each in outcomes.items() if isinstance(each, dict)]
-        if learnt:
-            self.items.remove(self.name, learnt)
+        self.items.answer(self.name, learnt)
         return [outcomes[i] for i in range(len(rows))]
 
     def _taught(self, rows: list[Taught], by: str) -> list[dict[str, Any] | Refusal]:
