@@ -63,9 +63,13 @@ class PlainHistory:
         found = [label for _, answer in self.remaining() for label in labels_of(answer)]
         return list(dict.fromkeys(found))
 
+    def holds(self, entry: Entry) -> bool:
+        """Whether an entry can be taken back; a relabel is taken back with its row."""
+        return entry.valid and (entry.kind != "relabel" or entry.target.valid)
+
     def undo(self, id: str, by: str) -> None:
         target = self.entry(id)
-        if not target.valid:
+        if not self.holds(target):
             return
         self.entries.append(Entry("undo", by, target=target))
         self._set(target, valid=False)
@@ -166,7 +170,7 @@ class Walk:
     def undo(self) -> None:
         target, by = self.any_of("learn", "relabel", "rename", "merge", "undo"), self.new_id()
         if target is not None:
-            assert self.model.undo(target.id, event=by).changed == target.valid
+            assert self.model.undo(target.id, event=by).changed == self.plain.holds(target)
             self.plain.undo(target.id, by)
 
     def relabel(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from commands import kesler, refused, write_journal
@@ -24,6 +26,23 @@ def test_answers_are_taken_back_and_valid_again(database, capsys):
     kesler(capsys, "undo", database, undo, "--model", "mail")
     with Journal(database) as journal:
         assert journal.open("mail").classes_.tolist() == ["spam", "work"]
+
+
+def test_options_may_be_anywhere(database, capsys):
+    orders = itertools.permutations(["m1", "m2", ("--model", "mail"), ("-n", "3")])
+    for order in orders:
+        given = [word for each in order for word in ([each] if isinstance(each, str) else each)]
+        done = kesler(capsys, "undo", database, *given)
+        assert [line.split(",")[0].split(": ")[1] for line in done.lines] == [
+            each for each in order if isinstance(each, str)
+        ]
+    assert "no event '--model'" in kesler(capsys, "undo", database, "--", "--model").err
+
+
+def test_the_answer_that_a_row_had_is_said(database, capsys):
+    with Journal(database) as journal:
+        journal.open("mail").relabel("m2", "spam")
+    assert kesler(capsys, "undo", database, "m2").lines == ["taken back: m2, a learn of 'spam'"]
 
 
 def test_the_last_events_are_listed(database, capsys):

@@ -225,3 +225,63 @@ def test_the_database_is_used_by_one_thread_at_a_time(path, tmp_path):
         assert journal.check() == journal.verify() == []
         mail.copy()
         mail.save(tmp_path / "model")
+
+
+def test_a_row_is_taken_back_with_its_relabels(path):
+    with Journal(path) as journal:
+        mail = journal.open("mail", OnlineClassifier(update="pa1"))
+        for number, answer in enumerate(("spam", "work")):
+            mail.learn_one(f"row {number}", answer, id=f"row{number}")
+        changed = mail.relabel("row0", "work", event="changed")
+        gone = mail.undo("row0")
+        holds = {each.id: not each.taken_back for each in mail.history(3)}
+        assert holds == {gone.id: True, "changed": False, "row1": True}
+        assert mail.find("changed").taken_back and mail.since(changed.number - 1)[0].taken_back
+        again = mail.undo("changed")
+        assert (again.id, again.changed) == (gone.id, False)
+        mail.undo(gone.id)
+        assert not mail.find("changed").taken_back and mail.find("row0").current == "work"
+        mail.undo("changed")
+        assert mail.find("row0").current == "spam"
+
+
+# ---- kinds of columns ---------------------------------------------------------------------------
+
+
+def tickets(n):
+    """Yield tickets whose bodies are short texts but for the last, by which their mean is long."""
+    for number in range(n - 1):
+        body = " ".join([f"printer {number} has no ink"] * 8)
+        yield {"title": f"printer {number} prints no pages", "body": body[:158]}
+    yield {"title": "cannot log in since today", "body": ("I tried it from home " * 20)[:300]}
+
+
+@pytest.mark.parametrize("n", [20, 49, 51])
+@pytest.mark.parametrize("way", ["undo", "undo_many", "forget", "forget_subject", "together"])
+def test_a_correction_says_which_columns_are_of_another_kind(tmp_path, n, way):
+    rows = [*tickets(n)]
+    given = [(row, "ab"[i % 2], f"t{i}", f"s{i}") for i, row in enumerate([rows[-1], *rows[:-1]])]
+    with Journal(tmp_path / "desk.db") as journal:
+        desk = journal.open("desk", OnlineClassifier(update="pa1"))
+        assert not any(receipt.kinds for receipt in desk.learn_many(given))
+        body = desk.estimator.schema_["body"]
+        assert desk.relabel("t1", "a").kinds == () == desk.undo("t2").kinds
+        if way == "together":
+            with desk.together():
+                receipt = desk.undo("t0")
+        else:
+            ids = {"undo_many": ["t0"], "forget_subject": "s0"}
+            found = getattr(desk, way)(ids.get(way, "t0"))
+            receipt = found[0] if way == "undo_many" else found
+        remaining = [(each.row, each.current) for each in desk.remaining()]
+        anew = OnlineClassifier(update="pa1").partial_fit(*map(list, zip(*remaining, strict=True)))
+        now = anew.schema_["body"]
+        assert (body.options, dict(now.options)) == ({}, {"ngrams": 2, "chars": (4, 4)})
+        (said,) = receipt.kinds
+        assert "'body' is text (ngrams=2, chars=(4, 4)) now, no longer text," in said
+        assert said.endswith("columns={'body': 'text'}")
+        kept = journal.open(
+            "kept", OnlineClassifier(update="pa1", columns={"body": {"kind": "text", "ngrams": 1}})
+        )
+        kept.learn_many(given)
+        assert kept.undo("t0").kinds == ()

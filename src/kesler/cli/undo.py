@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from datetime import UTC, datetime
+from typing import Any
 
 from kesler.cli.journal import name_of_model, require_database
 from kesler.durable import Event, Journal
@@ -20,14 +22,21 @@ def run(options: Namespace) -> None:
         receipts = model.undo_many(options.ids) if options.ids else []
         for id, event, receipt in zip(options.ids, before, receipts, strict=True):
             print(_said(id, event, receipt.changed))
+        for sentence in receipts[0].kinds if receipts else ():
+            print(f"kesler: {sentence}", file=sys.stderr)
         if not options.ids:
             for event in model.history(options.n):
                 print("\t".join(_line(event)))
 
 
 def _said(id: str, event: Event | None, done: bool) -> str:
-    what = "" if event is None else f", a {event.kind} of {event.answer!r}"
+    what = "" if event is None else f", a {event.kind} of {_answer_of(event)!r}"
     return f"taken back: {id}{what}" if done else f"had been taken back before: {id}"
+
+
+def _answer_of(event: Event) -> Any:
+    """Return the answer that an event gives: that of a row with the changes since."""
+    return event.current if event.kind == "learn" else event.answer
 
 
 def _line(event: Event) -> list[str]:

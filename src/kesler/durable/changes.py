@@ -92,12 +92,21 @@ def undo(model: Target, id: str, event: str | None, by: str | None) -> Receipt:
         return _repeated(earlier, is_same=(earlier.kind, earlier.target) == ("undo", target.number))
     if target.kind in ("forget", "forget_class"):
         raise KeslerError(f"what the event {id!r} has forgotten cannot be brought back")
-    if target.taken_back is not None:
-        taken_by = model.storage.event(target.taken_back)
+    taken_back = taken_back_by(model.storage, target)
+    if taken_back is not None:
+        taken_by = model.storage.event(taken_back)
         return Receipt(taken_by.number, taken_by.id, changed=False)
     first = _first_unlike(model, target, model.storage.next_number())
     number, event = _append(model, "undo", event, by, target=target.number, changed_from=first)
     return Receipt(number, event, changed=True)
+
+
+def taken_back_by(storage: Storage, event: Stored) -> int | None:
+    """Return the number of the undo that has taken an event back, or the row that it relabels."""
+    if event.kind != "relabel" or event.taken_back is not None:
+        return event.taken_back
+    assert event.target is not None
+    return storage.event(event.target).taken_back
 
 
 def _first_unlike(model: Target, event: Stored, by: int) -> int | None:

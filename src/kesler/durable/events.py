@@ -24,6 +24,10 @@ class Receipt(NamedTuple):
     n_rows : int
         The number of rows that the event is about: 1 for `learn_one` and `relabel`, the number of
         rows removed for those that forget, 0 for the others.
+    kinds : tuple of str
+        A sentence for each column of a table whose kind differs now, with how to keep it. Kinds are
+        inferred from the first 50 rows, which are others without one that is taken back or
+        forgotten. All receipts of a call say the same.
 
     Examples
     --------
@@ -35,6 +39,7 @@ class Receipt(NamedTuple):
     id: str
     changed: bool
     n_rows: int = 0
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class Event:
     by : str or None
         Who did it, as passed to the call.
     taken_back : bool
-        Whether it has been taken back.
+        Whether it has been taken back; a relabel also with its row.
     target : Any
         The id of the event that a relabel or an undo is about, the class that is renamed or merged;
         None for the others.

@@ -168,8 +168,8 @@ class Model:
         Parameters
         ----------
         id : str
-            The id of a row learnt, of a relabel, a rename or a merge, or of an undo: what that has
-            taken back is then valid again.
+            The id of a row learnt, which is taken back with its relabels, of a relabel, a rename or
+            a merge, or of an undo: what that has taken back is then valid again.
         event : str of at most 500 characters or None, default None
             The id of this event, so that a repeated call changes nothing. None makes a new one.
         by : who does it, as in `learn_one`.
@@ -177,6 +177,7 @@ class Model:
         Returns
         -------
         A :class:`~kesler.durable.Receipt`; nothing has changed if the event had been taken back.
+        It says which columns of a table are then of another kind.
 
         Raises
         ------
@@ -200,7 +201,7 @@ class Model:
         (True, 1, ['spam'])
         >>> journal.close()
         """
-        return self._written(lambda: changes.undo(self._target, id, event, by))
+        return self._corrected(lambda: [changes.undo(self._target, id, event, by)])[0]
 
     def undo_many(self, ids: Iterable[str], *, by: str | None = None) -> list[Receipt]:
         """Take back events in order as `undo` does; the rows from the first on are learnt once.
@@ -223,7 +224,7 @@ class Model:
         if isinstance(ids, str):
             raise KeslerError(f"ids={ids!r:.60} is a text: give a list of ids")
         listed = [*ids]
-        return self._written(lambda: [changes.undo(self._target, id, None, by) for id in listed])
+        return self._corrected(lambda: [changes.undo(self._target, id, None, by) for id in listed])
 
     def relabel(
         self, id: str, y: Any, *, event: str | None = None, by: str | None = None
@@ -618,7 +619,7 @@ class Model:
             id=stored.id,
             time=stored.time,
             by=stored.author,
-            taken_back=stored.taken_back is not None,
+            taken_back=changes.taken_back_by(self._storage, stored) is not None,
             target=target,
             answer=answer,
             current=naming.current(stored.number, answer) if is_row else None,
@@ -643,12 +644,22 @@ class Model:
         with self.together():
             return change()
 
+    def _corrected(self, change: Callable[[], list[Receipt]]) -> list[Receipt]:
+        """Run a change of rows that have been learnt, and say which kinds of columns it changes."""
+        with self.together():
+            before = self._replica.learner.schema_
+            receipts = change()
+            self._replica.catch_up()
+            after = self._replica.learner.schema_
+        kinds = tuple(after.changes(before)) if before and after else ()
+        return [each._replace(kinds=kinds) for each in receipts]
+
     def _purged(self, change: Callable[[], Receipt]) -> Receipt:
         """Run a change that removes rows, and purge the files of them."""
         with self._lock:
             if self._is_together:
                 raise KeslerError("a block of together() cannot forget: do it behind the block")
-            receipt = self._written(change)
+            (receipt,) = self._corrected(lambda: [change()])
             self._replica.forget_names()
             self._storage.purge()
             return receipt

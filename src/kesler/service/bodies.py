@@ -41,6 +41,9 @@ Subject = Annotated[
     str | None, Meta(description="whom the row is about, so that their rows can be forgotten")
 ]
 Count = Annotated[int, Meta(ge=0)]
+Kinds = Annotated[
+    list[str], Meta(description="which columns are of another kind now, a sentence for each")
+]
 Body = TypeVar("Body")
 
 
@@ -328,6 +331,7 @@ class Receipt(Struct):
     changed: Annotated[bool, Meta(description="false where it had been done before")]
     n_rows: Annotated[Count, Meta(description="rows that it concerns")]
     kind: str | UnsetType = UNSET
+    kinds: Kinds | UnsetType = UNSET
 
 
 class Outcome(Struct, omit_defaults=True):
@@ -337,6 +341,7 @@ class Outcome(Struct, omit_defaults=True):
     changed: bool | UnsetType = UNSET
     n_rows: int | UnsetType = UNSET
     kind: str | UnsetType = UNSET
+    kinds: Kinds | UnsetType = UNSET
     error: str | UnsetType = UNSET
     status: int | UnsetType = UNSET
 

@@ -113,7 +113,8 @@ async def _undo(call: Call, form: Mapping[str, str]) -> str:
     found = await done(served.change(lambda: served.undo(id, call.who.name)))
     if not found["changed"]:
         return "It had been taken back already."
-    return "Taken back. The item waits again." if found["kind"] == "learn" else "Taken back."
+    waits = ["The item waits again."] if found["kind"] == "learn" else []
+    return " ".join(["Taken back.", *waits, *_kinds_in([found])])
 
 
 async def _undo_several(call: Call, form: MultiDict) -> str:
@@ -125,12 +126,20 @@ async def _undo_several(call: Call, form: MultiDict) -> str:
     refused = [each for each in found if isinstance(each, Refusal)]
     changed = [each["kind"] for each in found if isinstance(each, dict) and each["changed"]]
     n_learnt, n_known = changed.count("learn"), len(found) - len(refused) - len(changed)
-    return _sentence([
+    said = _sentence([
         f"{len(changed)} taken back",
         f"{views.counted(n_learnt, 'item')} to be filed again" if n_learnt else "",
         f"{n_known} had been taken back already" if n_known else "",
         f"{len(refused)} refused ({refused[0]})" if refused else "",
     ])  # fmt: skip
+    return " ".join([said, *_kinds_in(found)])
+
+
+def _kinds_in(outcomes: Iterable[dict[str, Any] | Refusal]) -> list[str]:
+    """Return the sentences about columns that are of another kind after some changes."""
+    changed = [each for each in outcomes if isinstance(each, dict)]
+    said = dict.fromkeys(kind for each in changed for kind in each.get("kinds", ()))
+    return [f"{sentence[:1].upper()}{sentence[1:]}." for sentence in said]
 
 
 def _sentence(said: Iterable[str]) -> str:
@@ -185,7 +194,8 @@ async def _forget(call: Call, form: Mapping[str, str]) -> str:
     value = _known(call, value) if what == "class" else value
     served = call.served
     found = await done(served.change(lambda: served.forget(what, value, call.who.name)))
-    return f"Forgotten: {views.counted(found['n_rows'], 'row')}."
+    said = f"Forgotten: {views.counted(found['n_rows'], 'row')}."
+    return " ".join([said, *_kinds_in([found])])
 
 
 async def _discard(call: Call, form: Mapping[str, str]) -> str:

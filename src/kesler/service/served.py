@@ -388,7 +388,8 @@ def _call(job: _Job) -> None:
 
 def _receipt(receipt: Any) -> dict[str, Any]:
     """Return a receipt as JSON can hold it."""
-    return {"id": receipt.id, "changed": receipt.changed, "n_rows": receipt.n_rows}
+    found = {"id": receipt.id, "changed": receipt.changed, "n_rows": receipt.n_rows}
+    return found | ({"kinds": [*receipt.kinds]} if receipt.kinds else {})
 
 
 def plain_row(row: Any) -> Any:

@@ -203,6 +203,18 @@ class Column:
         return self._with({"n_cells": 0, "n_misfits": 0, "misfits": ()})
 
     @property
+    def said(self) -> str:
+        """The kind with its options.
+
+        Examples
+        --------
+        >>> Column("body", "text", {"ngrams": 2}).said
+        'text (ngrams=2)'
+        """
+        shown = ", ".join(f"{name}={value}" for name, value in self.options.items())
+        return f"{self.kind} ({shown})" if shown else self.kind
+
+    @property
     def remedy(self) -> str:
         """The argument that names this column.
 
@@ -318,6 +330,23 @@ another kind, name it: columns={'zip': 'category'}"]
         """Those of the `misfits` that are of columns which can hold no more than half of them."""
         return [column.said_misfits for column in self.columns if column.is_wrong]
 
+    def changes(self, earlier: Schema) -> list[str]:
+        """Return which columns of an earlier schema are of another kind, a sentence for each.
+
+        Examples
+        --------
+        >>> Schema((Column("a", "text"),)).changes(Schema((Column("a", "category"),)))
+        ["column 'a' is text now, no longer category, as the first rows are others; to keep its \
+kind, name it: columns={'a': 'category'}"]
+        """
+        known = {column.name: column for column in earlier}
+        return [
+            f"column {each.name!r} is {each.said} now, no longer {known[each.name].said}, as the "
+            f"first rows are others; to keep its kind, name it: {known[each.name].remedy}"
+            for each in self
+            if known.get(each.name, each) != each
+        ]
+
     def require_learnt(self) -> None:
         """Raise if all columns are ignored."""
         if self.columns and not self.learnt:
@@ -381,9 +410,8 @@ another kind, name it: columns={'zip': 'category'}"]
 
 
 def _line_of(column: Column) -> tuple[str, str, str]:
-    shown = ", ".join(f"{name}={value}" for name, value in column.options.items())
     why = "; ".join(filter(None, (column.reason, column.example, column.counted_misfits)))
-    return column.name, f"{column.kind} ({shown})" if shown else column.kind, why
+    return column.name, column.said, why
 
 
 def _column_of_json(stored: Any) -> Column:
