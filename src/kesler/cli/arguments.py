@@ -117,11 +117,14 @@ class Command(Parser):
         self._is_complete = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Add the arguments at the first call, and parse."""
-        if not self._is_complete:
-            self._add(self)
-            self._is_complete = True
-        return super().parse_known_args(args, namespace)
+        """Add the arguments at the first call, and parse; options may be between arguments."""
+        if self._is_complete:
+            return super().parse_known_args(args, namespace)
+        self._add(self)
+        self._is_complete = True
+        has_actions = self._subparsers is not None
+        parse = self.parse_known_args if has_actions else self.parse_known_intermixed_args
+        return parse(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Stop with a message; --json without a file, which once printed, is told of one."""
