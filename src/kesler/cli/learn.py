@@ -67,9 +67,22 @@ def run(options: Namespace) -> None:
     if model.answer.kind == "costs":
         print(f"\ncost of predictions: {total_cost(model) / model.n_trials_:,.4g} a row")
     print(f"\nmodel: {options.model} ({model.n_trials_:,} trials, {model.n_known_:,} classes)")
+    print(_of_first_rows(model, comparison), end="")
     if options.json is not None:
         account = files.account(stream, comparison, lines, {}, {})
         write_json(options, {"model": options.model, **account})
+
+
+def _of_first_rows(model: Any, comparison: Comparison) -> str:
+    """Return a line with the mistakes of the model where they differ from those of the run."""
+    (found,) = comparison.results().values()
+    if found.n_trials != model.n_trials_ or found.n_mistakes == model.n_mistakes_:
+        return ""
+    return (
+        f"mistakes: {found.n_mistakes:,} on the way, as in the table; {model.n_mistakes_:,} of the "
+        "model, as kesler show prints: it learnt its first rows again when later ones among them "
+        "changed the kinds of the columns\n"
+    )
 
 
 def total_cost(model: Any) -> float:

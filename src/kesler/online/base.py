@@ -697,7 +697,11 @@ or sparse row
 
     @property
     def n_mistakes_(self) -> int:
-        """Number of rows whose target contradicts the scores before it, among known classes."""
+        """Number of rows whose target contradicts the scores before it, among known classes.
+
+        The first 50 rows of a table count as they were learnt last, with the kinds of columns that
+        all of them give, which predictions on the way could not use.
+        """
         return self._fitted().n_mistakes
 
     @property
