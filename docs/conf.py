@@ -38,7 +38,7 @@ extensions = [
     "mathml",
 ]
 root_doc = "index"
-exclude_patterns = ["_build", "gallery", "_ext", "extend/examples"]
+exclude_patterns = ["_build", "gallery", "_ext"]
 templates_path = ["_templates"]
 nitpicky = False
 suppress_warnings = ["config.cache"]  # the order of the gallery is a function

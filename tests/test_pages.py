@@ -43,6 +43,11 @@ def test_no_block_escapes_by_its_language(page):
 
 
 @pytest.mark.parametrize("page", pages.pages(), ids=lambda page: str(page.relative_to(pages.ROOT)))
+def test_a_page_holds_its_code(page):
+    assert not any(block.language == "{literalinclude}" for block in pages.blocks(page))
+
+
+@pytest.mark.parametrize("page", pages.pages(), ids=lambda page: str(page.relative_to(pages.ROOT)))
 def test_what_is_not_run_needs_a_network_or_make(page):
     for block in pages.blocks(page):
         if block.language == "sh":

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-import pages
+from extend_page import parts
 from kesler import KeslerError, LinearMax, load, threshold_algorithm
 
-sys.path.append(str(pages.ROOT / "docs/extend/examples"))
-
-from sub_expert_svm import KEPT, sub_expert_svm
-
+KEPT, sub_expert_svm = parts.KEPT, parts.sub_expert_svm
 CLASSES, SUB_EXPERTS = ["a", "b", "c"], 5
 C = 0.5
 
