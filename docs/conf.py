@@ -23,6 +23,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "docstrings",
     "numpydoc",
+    "parameter_groups",
     "myst_parser",
     "sphinx_design",
     "sphinx_copybutton",

@@ -5,17 +5,22 @@ import inspect
 import pkgutil
 import re
 import sys
+from inspect import signature
 from itertools import chain
 
 import pytest
 
 import kesler
 import pages
+from kesler.settings.codec import ESTIMATORS
+from kesler.settings.table import SETTINGS
 
 DOCS = pages.ROOT / "docs"
 sys.path.insert(0, str(DOCS / "_ext"))
 public_names = importlib.import_module("public_names")
 command_line = importlib.import_module("command_line")
+parameter_groups = importlib.import_module("parameter_groups")
+settings_page = importlib.import_module("settings_page")
 
 
 def public_modules():
@@ -80,6 +85,33 @@ def test_every_public_name_has_an_example(name):
     things = {each: getattr(module, each) for each in module.__all__}
     bare = {each for each, thing in things.items() if not has_example(thing)}
     assert not bare - BASES - NOT_HERE
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_parameters_of_an_estimator_stand_by_groups(name):
+    """Each parameter is once on its page, with its own lines, under the heading of its group."""
+    names = [*signature(getattr(kesler, name)).parameters]
+    parameters = {each: [f"    **{each}** : int", f"        About {each}."] for each in names}
+    text = [":Parameters:", "", *chain.from_iterable(parameters.values()), "", ":Attributes:", "a"]
+    found = parameter_groups.grouped(["Summary.", "", *text])
+    assert (found[:2], found[-2:]) == (["Summary.", ""], [":Attributes:", "a"])
+    heading, groups = "", {}
+    for i, line in enumerate(found[:-2]):
+        heading = line if line.startswith(":") else heading
+        if line.startswith("    **"):
+            groups[line.split("**")[1]] = heading
+            assert found[i : i + 2] == parameters[line.split("**")[1]]
+    kept = [line for line in found if line and not line.startswith(":Parameters")]
+    assert sorted(kept) == sorted(["Summary.", *filter(None, text[1:])])
+    for each in names:
+        group = SETTINGS[each].group if each in SETTINGS else None
+        assert groups[each] == (f":Parameters ({group}):" if group else ":Parameters:")
+
+
+def test_every_setting_is_once_on_the_page_of_settings(tmp_path):
+    settings_page.write(tmp_path)
+    listed = re.findall(r"^\| `(\w+)` \|", (tmp_path / "settings.md").read_text("utf-8"), re.M)
+    assert sorted(listed) == sorted(SETTINGS)
 
 
 @pytest.mark.parametrize("command", sorted(command_line.commands(command_line.parser())))

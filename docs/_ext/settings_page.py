@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from public_names import kept
 
 import kesler
 from kesler.settings.codec import ESTIMATORS
-from kesler.settings.table import SETTINGS, Setting
+from kesler.settings.table import SETTINGS, Group, Setting
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -30,7 +30,9 @@ Every parameter of the online estimators, from the one table that signatures, fi
 the command line share. "auto" is the value of a setting that is not chosen: it follows from the
 rows and the other settings, and `resolved_` says what is in use. The last column says what a
 setting that is given does where the default is an ensemble.
+"""
 
+TABLE = """
 | setting | default | option | what it is | estimators | with an ensemble |
 |---|---|---|---|---|---|
 """
@@ -44,7 +46,13 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def write(folder: Path) -> None:
     """Write the page."""
-    kept(folder / "settings.md", HEAD + "".join(map(line_of, SETTINGS.values())))
+    kept(folder / "settings.md", HEAD + "".join(map(section, get_args(Group))))
+
+
+def section(group: str) -> str:
+    """Return the heading and the table of the settings of a group."""
+    lines = [line_of(each) for each in SETTINGS.values() if each.group == group]
+    return f"\n## {group.capitalize()}\n{TABLE}{''.join(lines)}"
 
 
 def line_of(setting: Setting) -> str:

@@ -25,6 +25,17 @@ refused : it would have no effect.
 estimator : it concerns the estimator, and no learner.
 """
 
+Group = Literal["learner", "classes", "input", "passes", "uncertainty", "memory"]
+"""What a setting is about, in the order of the reference.
+
+learner : how scores are made and weights move.
+classes : which classes there are, what confusions of them cost, and which are compared.
+input : how rows are read and transformed.
+passes : how often, and in which order, rows are learnt.
+uncertainty : what is estimated beside the class, and which answers are asked for or shown.
+memory : how large the model may become.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -35,6 +46,7 @@ class Setting:
     name : the name of the parameter; its option on the command line has hyphens.
     summary : what it is, in one line of help.
     default : its value if it is not given.
+    group : what it is about, see :data:`Group`.
     members : what ensembles do with it, see :data:`Members`.
     choices : function that returns the names that its values may have, None without names.
     read : function that reads its value from the command line; None if it has no option.
@@ -45,6 +57,7 @@ class Setting:
     name: str
     summary: str
     default: Any = AUTO
+    group: Group = "learner"
     members: Members = "each"
     choices: Callable[[], Iterable[str]] | None = None
     read: Callable[[str], Any] | None = None
@@ -195,6 +208,7 @@ _TABLE = (
         "costs",
         "file of costs of confusions, with lines RIGHT,WRONG,COST; pairs not in it cost 1",
         default=None,
+        group="classes",
         members="alone",
         read=str,
         metavar="FILE",
@@ -225,6 +239,7 @@ _TABLE = (
         "budget",
         "maximum number of support vectors; the oldest are removed",
         default=None,
+        group="memory",
         members="alone",
         read=int,
         metavar="N",
@@ -242,6 +257,7 @@ _TABLE = (
         "default if an update is named), also learn from the row (learn), or learn with the "
         "weights of a virtual class as initial weights (inherit); unseen requires ratings by "
         "sub-experts",
+        group="classes",
         choices=_on_new_class,
         read=str,
     ),
@@ -249,6 +265,7 @@ _TABLE = (
         "preprocessing",
         "transformation of each row, with running statistics of the rows before it; scale is by "
         "the kind of the first rows",
+        group="input",
         choices=_names_of("preprocessing", "NAMES"),
         read=name_or_none,
     ),
@@ -265,6 +282,7 @@ _TABLE = (
         "replay",
         "number of earlier rows that are learnt again after each row",
         default=0,
+        group="passes",
         members="gradients",
         read=int,
         metavar="N",
@@ -273,6 +291,7 @@ _TABLE = (
         "candidates",
         "number of classes that each row is compared with, of more than so many; auto is 64 of "
         "more than 128, none all",
+        group="classes",
         read=count_or_name,
         metavar="N",
         resolve=_part_of("candidates", "resolve_candidates"),
@@ -282,6 +301,7 @@ _TABLE = (
         "bytes of the model, such as 200MB; beyond it, the features are dropped that rows have "
         "most rarely",
         default=None,
+        group="memory",
         members="alone",
         read=str,
         metavar="BYTES",
@@ -290,18 +310,31 @@ _TABLE = (
     Setting(
         "epochs",
         "number of times that all rows are learnt; auto is one",
+        group="passes",
         members="estimator",
         read=int,
         metavar="N",
     ),
-    Setting("shuffle", "whether `fit` learns rows in a random order", members="estimator"),
-    Setting("random_state", "seed of this order", default=0, members="estimator"),
-    Setting("class_weight", "weights of the rows of each class", default=None, members="estimator"),
+    Setting(
+        "shuffle",
+        "whether `fit` learns rows in a random order",
+        members="estimator",
+        group="passes",
+    ),
+    Setting("random_state", "seed of this order", default=0, members="estimator", group="passes"),
+    Setting(
+        "class_weight",
+        "weights of the rows of each class",
+        default=None,
+        members="estimator",
+        group="classes",
+    ),
     Setting(
         "tree",
         "tree of classes: the separator of their names, such as /, or a file with lines "
         "CHILD,PARENT",
         default=None,
+        group="classes",
         members="alone",
         read=str,
         metavar="SEPARATOR",
@@ -310,6 +343,7 @@ _TABLE = (
         "ranks",
         "separator of the names of labels that are paths, such as ;: each rank is learnt by itself",
         default=None,
+        group="classes",
         members="estimator",
         read=str,
         metavar="SEPARATOR",
@@ -319,6 +353,7 @@ _TABLE = (
         "learn only rows whose label is asked for, about this share of them, those about which "
         "the doubt is largest; all rows are predicted and count",
         default=None,
+        group="uncertainty",
         members="estimator",
         read=float,
         metavar="SHARE",
@@ -327,6 +362,7 @@ _TABLE = (
         "vectors",
         "file of word vectors, whose means over the words of each text are learnt beside them",
         default=None,
+        group="input",
         members="estimator",
         read=str,
         metavar="FILE",
@@ -336,21 +372,23 @@ _TABLE = (
         "whether the probability of a new class, confidence and prediction sets are learnt: true, "
         "false, or full, which remembers 1,000 rows besides; auto does so unless an update is "
         "named",
+        group="uncertainty",
         members="estimator",
         read=truth_or_name,
     ),
-    Setting("columns", "kinds of the columns of a table", members="estimator"),
+    Setting("columns", "kinds of the columns of a table", members="estimator", group="input"),
     Setting(
         "on_mismatch",
         "effect of a cell that its column cannot hold: missing, where such cells are counted, or "
         "raise",
         default="missing",
+        group="input",
         members="estimator",
         choices=lambda: ("missing", "raise"),
         read=str,
     ),
-    Setting("decision", "how labels follow from scores"),
-    Setting("order", "the labels from the lowest to the highest", default=None),
+    Setting("decision", "how labels follow from scores", group="classes"),
+    Setting("order", "the labels from the lowest to the highest", default=None, group="classes"),
     Setting("learners", "the members of an ensemble", default=None),
     Setting("combine", "how an ensemble combines its members", default="fixed-share"),
     Setting("discount", "discount of earlier losses of the members", default=None),
@@ -362,10 +400,19 @@ _TABLE = (
         default="winnow",
         resolve=_part_of("algorithms", "resolve_algorithm"),
     ),
-    Setting("classes", "the classes that may be shown", default=()),
-    Setting("exploration", "how often other classes than the most probable are shown"),
-    Setting("weighted", "whether steps are divided by the probability of showing", default=False),
-    Setting("seed", "seed of the draws", default=0),
+    Setting("classes", "the classes that may be shown", default=(), group="classes"),
+    Setting(
+        "exploration",
+        "how often other classes than the most probable are shown",
+        group="uncertainty",
+    ),
+    Setting(
+        "weighted",
+        "whether steps are divided by the probability of showing",
+        default=False,
+        group="uncertainty",
+    ),
+    Setting("seed", "seed of the draws", default=0, group="uncertainty"),
 )
 
 SETTINGS: dict[str, Setting] = {setting.name: setting for setting in _TABLE}
