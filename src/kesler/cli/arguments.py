@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import kesler
 from kesler.cli.descriptions import (
@@ -37,6 +36,7 @@ from kesler.cli.descriptions import (
     WARM_UP_EXAMPLES,
 )
 from kesler.cli.former import Former
+from kesler.cli.parsing import Command, Parser
 from kesler.cli.reading_arguments import add_input, add_reading
 from kesler.cli.values import (
     coverage,
@@ -45,7 +45,6 @@ from kesler.cli.values import (
     separator,
     share_of_rows,
 )
-from kesler.errors import KeslerError
 
 WRITTEN = "model file written by kesler learn"
 
@@ -88,55 +87,6 @@ def parser() -> ArgumentParser:
     command("undo", "take back answers of a journal", _undo, UNDO, UNDO_EXAMPLES)
     command("warm-up", "compile everything beforehand", _nothing, WARM_UP, WARM_UP_EXAMPLES)
     return root
-
-
-class Parser(ArgumentParser):
-    """A parser that raises an error if its help cannot be written, such as to a full disk."""
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        print(message, end="", file=file or sys.stderr, flush=True)
-
-
-class Command(Parser):
-    """A command whose arguments are added when it is parsed.
-
-    Names of parts come from registries, which are imported only then, since importing all of Kesler
-    takes a second.
-
-    Parameters
-    ----------
-    add : callable (command) -> None
-        Adds the arguments.
-    options
-        Arguments of `ArgumentParser`.
-    """
-
-    def __init__(self, *, add: Callable[[Command], None], **options: Any) -> None:
-        super().__init__(formatter_class=RawDescriptionHelpFormatter, **options)
-        self._add = add
-        self._is_complete = False
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Add the arguments at the first call, and parse; options may be between arguments."""
-        if self._is_complete:
-            return super().parse_known_args(args, namespace)
-        self._add(self)
-        self._is_complete = True
-        has_actions = self._subparsers is not None
-        parse = self.parse_known_args if has_actions else self.parse_known_intermixed_args
-        return parse(args, namespace)
-
-    def error(self, message: str) -> NoReturn:
-        """Stop with a message; --json without a file, which once printed, is told of one."""
-        if message == "argument --json: expected one argument":
-            raise KeslerError(
-                "--json takes a file, or - for standard output: give --json FILE or --json -"
-            )
-        super().error(message)
-
-    def explain(self, *tables: str) -> None:
-        """Insert tables of names between the options and the examples."""
-        self.epilog = "\n\n".join([*tables, self.epilog or ""])
 
 
 def _model(command: ArgumentParser, what: str) -> None:

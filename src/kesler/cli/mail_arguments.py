@@ -10,7 +10,7 @@ from kesler.cli.descriptions import MAIL_EXAMPLES
 from kesler.cli.values import positive
 
 if TYPE_CHECKING:
-    from kesler.cli.arguments import Command
+    from kesler.cli.parsing import Command
 
 ACTIONS = {
     "setup": "check the connection, propose classes, and write the settings",
