@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 
@@ -335,3 +336,26 @@ def test_a_line_that_is_too_long_is_refused(capsys, tmp_path):
     command = ("learn", tmp_path / "model", path)
     refused(kesler(capsys, *command, "--max-line", "262144"), "line 2", "--max-line")
     assert kesler(capsys, *command).code == 0
+
+
+def test_the_mistakes_of_a_model_that_learnt_its_first_rows_again_are_said(tmp_path, capsys):
+    """The kinds of the columns change on the way; the model is that of all rows at once."""
+    rng, notes = np.random.default_rng(8), ["blue pen", "red ink", "a long note on pens"]
+    rows = []
+    for i in range(60):
+        k = int(rng.integers(3))
+        note = notes[k] if i < 20 else f"{notes[k]} {i}"  # a category at first, then a text
+        size, label = int(rng.integers(9)), "abc"[k if rng.random() < 0.7 else 0]
+        rows.append({"note": note, "size": size, "label": label})
+    path, model = tmp_path / "rows.jsonl", tmp_path / "model.kesler"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = kesler(capsys, "learn", model, path, "--update", "pa1")
+    found = re.search(r"^mistakes: (\d+) on the way, .*; (\d+) of the model", said.out, re.M)
+    (in_table,) = re.findall(r"^  \S+ +60 +(\d+) ", said.out, re.M)
+    shown = re.search(r"^mistakes +(\d+)$", kesler(capsys, "show", model).out, re.M)
+    labels = [row.pop("label") for row in rows]
+    at_once = OnlineClassifier(update="pa1").partial_fit(rows, labels)
+    assert found[1] == in_table != found[2] == shown[1] == str(at_once.n_mistakes_)
+    again = tmp_path / "again.kesler"
+    named = kesler(capsys, "learn", again, path, "--update", "pa1", "--text", "note")
+    assert "mistakes:" not in named.out
