@@ -45,6 +45,20 @@ def test_the_answer_that_a_row_had_is_said(database, capsys):
     assert kesler(capsys, "undo", database, "m2").lines == ["taken back: m2, a learn of 'spam'"]
 
 
+def test_columns_of_another_kind_are_said(tmp_path, capsys):
+    """Without the long body, the mean of the others is that of short texts."""
+    bodies = ["I tried it from home " * 50] + [f"printer {i} has no ink " * 6 for i in range(20)]
+    rows = [
+        ({"body": body, "hours": 3}, "ab"[i % 2], f"m{i}", None) for i, body in enumerate(bodies)
+    ]
+    with Journal(tmp_path / "desk.db") as journal:
+        journal.open("desk", OnlineClassifier(update="pa1")).learn_many(rows)
+    assert not kesler(capsys, "undo", tmp_path / "desk.db", "m3").err
+    done = kesler(capsys, "undo", tmp_path / "desk.db", "m0")
+    assert done.err.startswith("kesler: column 'body' is text (ngrams=2, chars=(4, 4)) now")
+    assert "columns={'body': 'text'}" in done.err
+
+
 def test_the_last_events_are_listed(database, capsys):
     kesler(capsys, "undo", database, "m1")
     cells = [line.split("\t") for line in kesler(capsys, "undo", database).lines]
