@@ -1,1 +1,2 @@
 from .classifier import CompactClassifier as CompactClassifier
+from .multilabel import CompactMultilabelClassifier as CompactMultilabelClassifier

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import zlib
 from importlib import resources
 from typing import Any
 
 import numpy as np
 
 from kesler.compact.characters import BLOCK_BITS, CLUSTERS, Map, characters
-from kesler.compact.classifier import LEAST_COUNTS, ONE
-from kesler.compact.layout import Content, bytes_of_records
-from kesler.compact.names import MIXED
+from kesler.compact.layout import FRACTION, Content, Sets, bytes_of_records
+from kesler.compact.model import LEAST_COUNTS, ONE
+from kesler.compact.names import MIXED, NO_RUNS, Range, Terms, Words
 from kesler.data.texts import FIRST_CUT, RUN_LENGTH, SHORT_TEXT
 from kesler.sharing.exports.c_source import literal_text
 
@@ -24,7 +26,7 @@ SOURCE = """\
 #include <stdint.h>
 
 {declarations}
-{classes}
+{definitions}
 {constants}
 {tables}
 {reader}"""
@@ -43,9 +45,22 @@ size_t {name}_scratch(size_t n);
  */
 int {name}_predict(const char *text, size_t n, void *scratch, double *probability);
 
-/* Write the probabilities of all classes. */
+{probabilities}
 void {name}_probabilities(const char *text, size_t n, void *scratch, double *probabilities);
 """
+
+OF_CLASSES = "/* Write the probabilities of all classes. */"
+OF_SETS = """\
+/*
+ * The classes are labels, of which a text may have any number: those of a probability above this
+ * one are predicted.
+ */
+extern const double {name}_threshold;
+
+/*
+ * Write for each label the probability that the text has it, whatever others it has: the sum is
+ * the expected number of labels, not 1.
+ */"""
 
 HEADER = """\
 /*
@@ -80,12 +95,13 @@ def c_source(content: Content, name: str, header: str | None) -> str:
     header : str or None
         The header file to include; None puts the declarations into the source.
     """
-    labels = ",\n".join(f"    {literal_text(label)}" for label in content.labels)
-    reader = resources.files("kesler.compact").joinpath("reader.c").read_text()
+    parts = "reader.c", "features.c", "classes.c" if content.sets is None else "sets.c"
+    folder = resources.files("kesler.compact")
+    reader = "\n".join(folder.joinpath(part).read_text() for part in parts)
     return SOURCE.format(
         account=_account(content),
         declarations=_declarations(content, name) if header is None else f'#include "{header}"\n',
-        classes=f"const char *const {name}_labels[{len(content.labels)}] = {{\n{labels}\n}};\n",
+        definitions=_definitions(content, name),
         constants="\n".join(f"#define {key} {value}" for key, value in _constants(content).items()),
         tables=_tables_of_content(content) + _tables_of_characters(),
         reader=reader.replace("NAME_", f"{name}_"),
@@ -109,14 +125,35 @@ def _account(content: Content) -> str:
 
 
 def _declarations(content: Content, name: str) -> str:
-    return DECLARATIONS.format(name=name, n_classes=len(content.labels))
+    probabilities = OF_CLASSES if content.sets is None else OF_SETS.format(name=name)
+    return DECLARATIONS.format(
+        name=name, n_classes=len(content.labels), probabilities=probabilities
+    )
+
+
+def _definitions(content: Content, name: str) -> str:
+    """Return what is declared besides functions."""
+    labels = ",\n".join(f"    {literal_text(label)}" for label in content.labels)
+    found = f"const char *const {name}_labels[{len(content.labels)}] = {{\n{labels}\n}};\n"
+    if content.sets is None:
+        return found
+    return f"{found}const double {name}_threshold = {_threshold(content.sets, content).hex()};\n"
+
+
+def _threshold(sets: Sets, content: Content) -> float:
+    """Return the probability between those of the least odds predicted and the odds below."""
+    odds = (sets.to_beat + 0.5) * (content.inverse / FRACTION)
+    return 0.5 + 0.5 * math.tanh(odds / 2)
 
 
 def _constants(content: Content) -> dict[str, Any]:
     """Return the numbers that the reader has names for."""
-    widths, lengths, found = content.widths, content.lengths, characters()
+    widths, found = content.widths, characters()
     return {
+        **_constants_of_words(content.features),
+        **_constants_of_terms(content.features),
         "N_CLASSES": len(content.labels),
+        "N_OWNERS": content.n_owners,
         "N_FEATURES": f"{len(content.keys)}u",
         "KEY_BITS": widths.key,
         "REST_BITS": widths.rest,
@@ -125,14 +162,10 @@ def _constants(content: Content) -> dict[str, Any]:
         "CODE_BITS": widths.code,
         "ENTRY_BITS": widths.owner + widths.code,
         "MIXED": f"{MIXED}u",
-        "HAS_SHORT": int(lengths is not None),
-        "N_TEXTS": f"{0 if lengths is None else lengths.n_texts}u",
-        "N_CHARACTERS": f"{0 if lengths is None else lengths.n_characters}u",
-        "SHORT_TEXT": SHORT_TEXT,
-        "RUN_LENGTH": RUN_LENGTH,
         "FIRST_CUT": f"{ord(FIRST_CUT)}u",
         "INVERSE": content.inverse.hex(),
         "LAPSE": content.lapse.hex(),
+        "FRACTION": FRACTION,
         "ONE": f"{ONE}u",
         "N_LEAST_COUNTS": len(LEAST_COUNTS),
         "BLOCK": BLOCK_BITS,
@@ -146,10 +179,57 @@ def _constants(content: Content) -> dict[str, Any]:
     }
 
 
+def _constants_of_words(features: Words | Terms) -> dict[str, Any]:
+    """Return the numbers that say which texts are short."""
+    lengths = features.lengths if isinstance(features, Words) else None
+    return {
+        "HAS_SHORT": int(lengths is not None),
+        "N_TEXTS": f"{0 if lengths is None else lengths.n_texts}u",
+        "N_CHARACTERS": f"{0 if lengths is None else lengths.n_characters}u",
+        "SHORT_TEXT": SHORT_TEXT,
+        "RUN_LENGTH": RUN_LENGTH,
+    }
+
+
+def _constants_of_terms(features: Words | Terms) -> dict[str, Any]:
+    """Return the lengths of runs, the CRCs of what names begin with, and a bound of features."""
+    if isinstance(features, Words):
+        terms, begins, n_short = Terms("", 1, NO_RUNS, NO_RUNS), ("", "", ""), 4
+    else:
+        terms, begins, n_short = features, (":", "~", "<"), 0
+    chars, subwords = terms.chars, terms.subwords
+    words, across, within = (_begun(terms.column + sign) for sign in begins)
+    n_lengths = _n_of(chars) + _n_of(subwords)
+    return {
+        "NGRAMS": terms.ngrams,
+        "LEAST_CHARS": chars[0],
+        "MOST_CHARS": chars[1],
+        "LEAST_SUBWORD": subwords[0],
+        "MOST_SUBWORD": subwords[1],
+        "MOST_RUN": max(RUN_LENGTH, chars[1], subwords[1]),
+        "BEGIN_WORDS": words,
+        "BEGIN_CHARS": across,
+        "BEGIN_SUBWORDS": within,
+        "BEGIN_CAPITALS": _begun(""),
+        "MOST_OF_CHARACTER": f"{3 * terms.ngrams + 9 * n_lengths + n_short}u",
+    }
+
+
+def _n_of(runs: Range) -> int:
+    return runs[1] - runs[0] + 1
+
+
+def _begun(name: str) -> str:
+    """Return the state of a CRC behind the beginning of a name."""
+    return f"0x{zlib.crc32(name.encode()) ^ 0xFFFFFFFF:x}u"
+
+
 def _tables_of_content(content: Content) -> str:
     records, starts = bytes_of_records(content)
     bytes_of = {"records": records, "buckets": starts.astype("<u4").tobytes()}
     tables = [_table(name, np.frombuffer(each, np.uint8)) for name, each in bytes_of.items()]
+    if content.sets is not None:
+        tables.append(_table("offsets", content.sets.offsets))
     return "".join([_table("levels", content.levels), *tables])
 
 
@@ -197,7 +277,7 @@ def _table(name: str, numbers: Any) -> str:
     """Return a table of numbers in the smallest type that holds them."""
     array = np.asarray(numbers)
     least, most = (int(each) for each in (array.min(initial=0), array.max(initial=0)))
-    kind = "int16_t" if least < 0 else _kind_of(most)
+    kind = f"int{_bits(2 * max(most, -1 - least) + 1)}_t" if least < 0 else f"uint{_bits(most)}_t"
     size = "".join(f"[{n}]" for n in array.shape)
     spelt = [str(number) for number in array.ravel().tolist()]
     if array.ndim == 2:
@@ -209,5 +289,5 @@ def _table(name: str, numbers: Any) -> str:
     return f"static const {kind} {name}{size} = {{\n{body}\n}};\n"
 
 
-def _kind_of(most: int) -> str:
-    return next(f"uint{bits}_t" for bits in (8, 16, 32) if most < 1 << bits)
+def _bits(most: int) -> int:
+    return next(bits for bits in (8, 16, 32) if most < 1 << bits)

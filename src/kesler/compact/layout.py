@@ -3,6 +3,10 @@
 A feature is known by the upper bits of the hash of its name, its key. The first bits of a key are
 the number of a bucket, whose records follow each other in the order of the rest of their keys: this
 rest, the number of entries, and for each entry a class and the number of a level.
+
+The flags of the header say what follows the labels: how the features of a column of texts are
+named, and what label sets are decided by. In a file of label sets, an entry of the class after the
+last belongs to all labels.
 """
 
 from __future__ import annotations
@@ -16,20 +20,45 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.compact.names import NO_RUNS, Range, Terms, Words
+from kesler.data.model_file import COMPACT as MAGIC
+from kesler.data.model_file import begins_with
 from kesler.data.texts import TextLengths
 from kesler.errors import KeslerError
 
-MAGIC = b"KSMTEXT1"
 HEADER = struct.Struct("<8sIIIIBBBBIqqdd")
+OF_TERMS = struct.Struct("<BBBBBH")  # the fields of `Terms`, with the length of the name
 MOST_KEY_BITS, MOST_BUCKET_BITS, FEATURES_OF_BUCKET = 32, 28, 4
 MOST_BITS = 2**32 - 1
 COLLISIONS = 1000
 """An unknown name is taken for a known one at most once in so many, up to 4 million features."""
 PADDING = 8  # bytes behind the last bit, so that words of 8 bytes can be read
 WHOLE = 32767  # the largest level
-WORDS_ONLY = 1
+FRACTION, LARGEST_ODDS = 1 << 8, 1 << 30
+"""Odds are integers, this fraction of the inverse temperature, and at most so large as offsets."""
+WORDS_ONLY, TERMS, SETS = 1, 2, 4
+KNOWN_FLAGS = {0, WORDS_ONLY, TERMS, SETS, WORDS_ONLY | SETS, TERMS | SETS}
+MOST_NGRAMS, MOST_RUN = 3, 8
 
 Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Sets:
+    """What label sets are decided by: the odds of each label, and those that they must exceed.
+
+    Odds are logarithms, integers in units of the inverse temperature divided by `FRACTION`.
+
+    Attributes
+    ----------
+    to_beat : int
+        The odds of a label that is just not predicted.
+    offsets : int32 array
+        The odds of each label in a text without known features.
+    """
+
+    to_beat: int
+    offsets: npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -42,8 +71,10 @@ class Content:
         The names of the classes.
     prefix : str
         What all of them begin with.
-    lengths : TextLengths or None
-        Of the texts learnt, which say whether a text is short; None if features are words alone.
+    features : Words or Terms
+        The features of a text.
+    sets : Sets or None
+        What label sets are decided by; None if a text has one class.
     inverse, lapse : float
         The inverse temperature for sums of levels, and the share of rows that scores do not
         explain.
@@ -56,12 +87,14 @@ class Content:
     starts : int64 array
         The first entry of each feature, and the number of all.
     classes, codes : int64 arrays
-        The class and the number of the level of each entry.
+        The class and the number of the level of each entry; of label sets, the class after the last
+        stands for all.
     """
 
     labels: list[str]
     prefix: str
-    lengths: TextLengths | None
+    features: Words | Terms
+    sets: Sets | None
     inverse: float
     lapse: float
     widths: Widths
@@ -70,6 +103,11 @@ class Content:
     starts: Numbers
     classes: Numbers
     codes: Numbers
+
+    @property
+    def n_owners(self) -> int:
+        """The number of classes that entries may have."""
+        return len(self.labels) + (self.sets is not None)
 
 
 @dataclass(frozen=True)
@@ -93,21 +131,26 @@ class Widths:
     count: int
 
     @staticmethod
-    def of(n_classes: int, n_features: int, bits: int) -> Widths:
+    def of(n_owners: int, n_features: int, bits: int) -> Widths:
         """Return the widths for so many features at most, and levels of so many bits."""
         key = min(MOST_KEY_BITS, bits_for(COLLISIONS * max(1, n_features)))
         bucket = max(0, (n_features // FEATURES_OF_BUCKET).bit_length() - 1)
-        return Widths(key, bucket, bits_for(n_classes), bits, bits_for(n_classes + 1))
+        return Widths.given(n_owners, key, bucket, bits)
+
+    @staticmethod
+    def given(n_owners: int, key: int, bucket: int, code: int) -> Widths:
+        """Return the widths of a file that states three of them."""
+        return Widths(key, bucket, bits_for(n_owners), code, bits_for(n_owners + 1))
 
     @property
     def rest(self) -> int:
         """The bits of a key that a record holds."""
         return self.key - self.bucket
 
-    def n_bytes(self, n_features: int, n_entries: int, n_bytes_of_labels: int) -> int:
-        """Return the size of the file."""
+    def n_bytes(self, n_features: int, n_entries: int, n_bytes_of_others: int) -> int:
+        """Return the size of the file, of which labels and what follows take so many bytes."""
         bits = n_features * (self.rest + self.count) + n_entries * (self.owner + self.code)
-        fixed = HEADER.size + (2 << self.code) + n_bytes_of_labels + PADDING
+        fixed = HEADER.size + (2 << self.code) + n_bytes_of_others + PADDING
         return fixed + 4 * ((1 << self.bucket) + 1) + (bits + 7) // 8
 
 
@@ -129,14 +172,15 @@ def to_bytes(content: Content) -> bytes:
     """Return the contents of a file."""
     widths, names = content.widths, bytes_of_labels(content.labels)
     records, starts = bytes_of_records(content)
-    lengths = content.lengths or TextLengths()
+    flags, lengths = _flags_of(content.features)
     fields = (
         *(len(content.labels), len(content.keys), len(names)),
-        *(widths.key, widths.bucket, widths.code, WORDS_ONLY * (content.lengths is None)),
+        *(widths.key, widths.bucket, widths.code, flags | SETS * (content.sets is not None)),
         len(content.prefix.encode()),
         *(lengths.n_texts, lengths.n_characters, content.inverse, content.lapse),
     )
     found = HEADER.pack(MAGIC, 0, *fields) + content.levels.astype("<i2").tobytes() + names
+    found += bytes_of_features(content.features) + bytes_of_sets(content.sets)
     found += starts.astype("<u4").tobytes() + records
     checksum = zlib.crc32(found[12:])
     return found[:8] + struct.pack("<I", checksum) + found[12:]
@@ -157,6 +201,27 @@ def bytes_of_labels(labels: list[str]) -> bytes:
                 "the class"
             )
     return b"".join(label.encode() + b"\0" for label in labels)
+
+
+def _flags_of(features: Words | Terms) -> tuple[int, TextLengths]:
+    """Return what the header says of features."""
+    if isinstance(features, Terms):
+        return TERMS, TextLengths()
+    return WORDS_ONLY * (features.lengths is None), features.lengths or TextLengths()
+
+
+def bytes_of_features(features: Words | Terms) -> bytes:
+    """Return how the features of a column are named; nothing of texts as strings."""
+    if isinstance(features, Words):
+        return b""
+    name = features.column.encode()
+    numbers = features.ngrams, *features.chars, *features.subwords
+    return OF_TERMS.pack(*numbers, len(name)) + name
+
+
+def bytes_of_sets(sets: Sets | None) -> bytes:
+    """Return what label sets are decided by."""
+    return b"" if sets is None else np.array([sets.to_beat, *sets.offsets], dtype="<i4").tobytes()
 
 
 def _is_unicode(label: str) -> bool:
@@ -205,8 +270,7 @@ def bytes_of_records(content: Content) -> tuple[bytes, Numbers]:
 
 def is_compact(path: str | os.PathLike[str]) -> bool:
     """Return whether a file begins as that of a compact classifier does."""
-    with open(path, "rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+    return begins_with(path, MAGIC)
 
 
 def from_bytes(found: bytes, name: str) -> Content:
@@ -228,33 +292,85 @@ def from_bytes(found: bytes, name: str) -> Content:
         raise _damaged(name, str(error)) from None
 
 
+class _Cursor:
+    """The bytes of a file, taken one part after another."""
+
+    def __init__(self, found: bytes, place: int) -> None:
+        self._found, self._place = found, place
+
+    def take(self, n: int) -> bytes:
+        """Return the next n bytes."""
+        start, self._place = self._place, self._place + n
+        if self._place > len(self._found):
+            raise _wrong_length()
+        return self._found[start : self._place]
+
+    def numbers(self, kind: str, n: int) -> npt.NDArray[Any]:
+        """Return the next n numbers of a type of NumPy."""
+        return np.frombuffer(self.take(n * np.dtype(kind).itemsize), kind)
+
+    def rest(self) -> npt.NDArray[np.uint8]:
+        """Return all bytes that are left."""
+        return np.frombuffer(self._found, np.uint8, offset=self._place)
+
+
 def _read(found: bytes, fields: list[Any]) -> Content:
     n_classes, n_features, n_of_labels, key, bucket, code, flags, n_prefix, *numbers = fields
     are_bits = bucket <= min(key, MOST_BUCKET_BITS) and key <= MOST_KEY_BITS and 1 <= code <= 8
-    if not (n_classes and are_bits and flags in (0, WORDS_ONLY)):
+    if not (n_classes and are_bits and flags in KNOWN_FLAGS):
         raise ValueError("its header holds impossible numbers")
-    widths = Widths(key, bucket, bits_for(n_classes), code, bits_for(n_classes + 1))
-    place = HEADER.size
-    levels, place = np.frombuffer(found, "<i2", 1 << code, place), place + (2 << code)
-    names, place = found[place : place + n_of_labels], place + n_of_labels
+    n_texts, n_characters, inverse, lapse = numbers
+    if min(n_texts, n_characters) < 0 or not (0 <= inverse < np.inf and 0 <= lapse <= 1):
+        raise ValueError("its header holds impossible numbers")
+    cursor, n_owners = _Cursor(found, HEADER.size), n_classes + bool(flags & SETS)
+    widths = Widths.given(n_owners, key, bucket, code)
+    levels = cursor.numbers("<i2", 1 << code)
+    labels, prefix = _labels(cursor.take(n_of_labels), n_classes, n_prefix)
+    lengths = None if flags & WORDS_ONLY else TextLengths(n_texts, n_characters)
+    features = _terms(cursor) if flags & TERMS else Words(lengths)
+    sets = _sets(cursor, n_classes) if flags & SETS else None
+    buckets = cursor.numbers("<u4", (1 << bucket) + 1).astype(np.int64)
+    records = cursor.rest()
+    if len(records) != (int(buckets[-1]) + 7) // 8 + PADDING:
+        raise _wrong_length()
+    parts = _records(records, buckets, widths)
+    if len(parts[0]) != n_features or parts[2].max(initial=0) >= n_owners:
+        raise ValueError("it holds another number of features, or of classes")
+    return Content(labels, prefix, features, sets, inverse, lapse, widths, levels, *parts)
+
+
+def _wrong_length() -> ValueError:
+    return ValueError("it is cut short, or longer than it says")
+
+
+def _labels(names: bytes, n_classes: int, n_prefix: int) -> tuple[list[str], str]:
+    """Return the labels, and what they begin with."""
     labels = names.decode().split("\0")
     if labels.pop() or len(labels) != n_classes:
         raise ValueError("it names another number of labels")
     prefix = names[:n_prefix].decode()
     if not all(label.startswith(prefix) for label in labels):
         raise ValueError("its labels do not begin with their prefix")
-    buckets = np.frombuffer(found, "<u4", (1 << bucket) + 1, place).astype(np.int64)
-    place += buckets.nbytes // 2
-    if len(found) != place + (int(buckets[-1]) + 7) // 8 + PADDING:
-        raise ValueError("it is cut short, or longer than it says")
-    n_texts, n_characters, inverse, lapse = numbers
-    if min(n_texts, n_characters) < 0 or not (0 <= inverse < np.inf and 0 <= lapse <= 1):
-        raise ValueError("its header holds impossible numbers")
-    parts = _records(np.frombuffer(found, np.uint8, offset=place), buckets, widths)
-    if len(parts[0]) != n_features or parts[2].max(initial=0) >= n_classes:
-        raise ValueError("it holds another number of features, or of classes")
-    lengths = None if flags else TextLengths(n_texts, n_characters)
-    return Content(labels, prefix, lengths, inverse, lapse, widths, levels, *parts)
+    return labels, prefix
+
+
+def _terms(cursor: _Cursor) -> Terms:
+    """Return how the features of a column are named."""
+    ngrams, *runs, n_name = OF_TERMS.unpack(cursor.take(OF_TERMS.size))
+    chars, subwords = (runs[0], runs[1]), (runs[2], runs[3])
+    if ngrams > MOST_NGRAMS or not (_are_lengths(chars) and _are_lengths(subwords)):
+        raise ValueError("it holds impossible lengths of runs")
+    return Terms(cursor.take(n_name).decode(), ngrams, chars, subwords)
+
+
+def _are_lengths(runs: Range) -> bool:
+    return runs == NO_RUNS or 1 <= runs[0] <= runs[1] <= MOST_RUN
+
+
+def _sets(cursor: _Cursor, n_classes: int) -> Sets:
+    """Return what label sets are decided by."""
+    to_beat, *offsets = cursor.numbers("<i4", 1 + n_classes).tolist()
+    return Sets(to_beat, np.array(offsets, dtype=np.int32))
 
 
 def _records(

@@ -8,11 +8,20 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from kesler.compact.layout import WHOLE, Content, Widths, bytes_of_labels
+from kesler.compact.layout import (
+    FRACTION,
+    LARGEST_ODDS,
+    WHOLE,
+    Content,
+    Sets,
+    Widths,
+    bytes_of_features,
+    bytes_of_labels,
+    bytes_of_sets,
+)
 from kesler.compact.names import hashes_of, keys_of
-from kesler.compact.weights import Entries, Trained
+from kesler.compact.weights import Entries, Model, Odds, Trained
 from kesler.errors import KeslerError
-from kesler.online.classifier import OnlineClassifier
 
 Doubles = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
@@ -26,7 +35,7 @@ N_ROUNDS = 30  # in which levels move to the means of their weights
 
 
 def content_of(
-    model: OnlineClassifier,
+    model: Model,
     bits: int,
     n_features: int | None,
     max_bytes: int | None,
@@ -35,18 +44,20 @@ def content_of(
     """Return the content of a compact file; see :class:`kesler.compact.CompactClassifier`."""
     trained = Trained.of(model)
     labels = [f"{prefix}{label}" for label in trained.labels]
-    size = partial(_size, bits, len(labels), len(bytes_of_labels(labels)))
+    n_owners = len(labels) + (trained.odds is not None)
+    size = partial(_size, bits, n_owners, _n_bytes_of_others(trained, labels))
     entries = trained.entries.take(_kept(trained.entries, size, n_features, max_bytes))
-    widths = Widths.of(len(labels), len(np.unique(entries.features)), bits)
+    widths = Widths.of(n_owners, len(np.unique(entries.features)), bits)
     keys = keys_of(hashes_of(trained.names), widths.key)
     entries = _without_collisions(keys, entries)
     found, starts, order = _by_key(keys[entries.features])
-    levels = levels_of(entries.weights, entries.n_rows[entries.features], 1 << bits)
-    unit = float(np.abs(levels).max(initial=0.0)) / WHOLE or 1.0
+    levels = levels_of(entries.weights, entries.n_scores, 1 << bits)
+    unit = (float(np.abs(levels).max(initial=0.0)) or 1.0) / WHOLE
     return Content(
         labels=labels,
         prefix=prefix,
-        lengths=trained.lengths,
+        features=trained.features,
+        sets=_sets(trained.odds, trained.inverse * unit),
         inverse=trained.inverse * unit,
         lapse=trained.lapse,
         widths=widths,
@@ -64,12 +75,27 @@ def _by_key(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     return found, np.concatenate([[0], np.cumsum(counts)]), np.argsort(keys, kind="stable")
 
 
+def _sets(odds: Odds | None, inverse: float) -> Sets | None:
+    """Return what label sets are decided by, in units of sums of levels."""
+    if odds is None:
+        return None
+    exact = np.array([odds.to_beat, *odds.offsets]) * (FRACTION / inverse)
+    to_beat, *offsets = np.rint(exact.clip(-LARGEST_ODDS, LARGEST_ODDS)).astype(np.int32)
+    return Sets(int(to_beat), np.array(offsets))
+
+
 # ---- what is kept ---------------------------------------------------------------------------
 
 
-def _size(bits: int, n_classes: int, n_of_labels: int, n_features: int, n_entries: int) -> int:
+def _size(bits: int, n_owners: int, n_of_others: int, n_features: int, n_entries: int) -> int:
     """Return the size of a file of so many features and entries."""
-    return Widths.of(n_classes, n_features, bits).n_bytes(n_features, n_entries, n_of_labels)
+    return Widths.of(n_owners, n_features, bits).n_bytes(n_features, n_entries, n_of_others)
+
+
+def _n_bytes_of_others(trained: Trained, labels: list[str]) -> int:
+    """Return the size of what a file holds whatever entries are kept."""
+    parts = bytes_of_features(trained.features), bytes_of_sets(_sets(trained.odds, 1.0))
+    return len(bytes_of_labels(labels)) + sum(map(len, parts))
 
 
 def _kept(

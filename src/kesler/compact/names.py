@@ -4,39 +4,102 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.texts import RUN_LENGTH, TextLengths, spaced
+from kesler.data.texts import RUN_LENGTH, TextLengths, spaced, tokenize
+
+if TYPE_CHECKING:
+    from kesler.data.schema.schema import Column
 
 Hashes = npt.NDArray[np.uint32]
+Range = tuple[int, int]
 
 MIXED = np.uint32(0x9E3779B1)
 """An odd number whose product has the influence of all bits of a CRC in its upper ones."""
+NO_RUNS: Range = (1, 0)
+"""The lengths of runs of characters where these are no features."""
 
 
-def names_of(text: str, lengths: TextLengths | None) -> list[str]:
-    """Return the names of the features of a text, each as often as it occurs.
+@dataclass(frozen=True)
+class Words:
+    """The features of texts as strings: words and, of short texts, their pairs and runs of letters.
 
     Parameters
     ----------
-    text : the text.
-    lengths : of the texts learnt; None if the features of texts are words alone.
+    lengths : TextLengths or None
+        Of the texts learnt, which say whether a text is short; None if features are words alone.
 
     Examples
     --------
-    >>> names_of("to be, to", None)
+    >>> Words(None).names_of("to be, to")
     ['to', 'be', 'to']
     """
-    tokens, line, capitals = spaced(text)
-    names = tokens.split()
-    if lengths is None or not lengths.is_short(text):
+
+    lengths: TextLengths | None
+
+    def is_short(self, text: str) -> bool:
+        """Return whether each feature of a text counts once."""
+        return self.lengths is not None and self.lengths.is_short(text)
+
+    def names_of(self, text: str) -> list[str]:
+        """Return the names of the features of a text, each as often as it occurs."""
+        tokens, line, capitals = spaced(text)
+        names = tokens.split()
+        if not self.is_short(text):
+            return names
+        names += map(" ".join, pairwise(line.split()))
+        names += [capitals[i : i + RUN_LENGTH] for i in range(len(capitals) - RUN_LENGTH + 1)]
         return names
-    names += map(" ".join, pairwise(line.split()))
-    names += [capitals[i : i + RUN_LENGTH] for i in range(len(capitals) - RUN_LENGTH + 1)]
-    return names
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The features of the texts of a column: its words, runs of words and runs of characters.
+
+    Parameters
+    ----------
+    column : str
+        What the names of features begin with.
+    ngrams : int from 0 to 3
+        The most words of a run.
+    chars, subwords : pairs of int
+        The least and the most characters of runs across and within words; `NO_RUNS` for none.
+
+    Examples
+    --------
+    >>> Terms("text", 2, NO_RUNS, (4, 4)).names_of("To be")
+    ['text:to', 'text:be', 'text:to be', 'text< to ', 'text< be ']
+    """
+
+    column: str
+    ngrams: int
+    chars: Range
+    subwords: Range
+
+    @staticmethod
+    def of(column: Column) -> Terms:
+        """Return the features of a column of texts."""
+        from kesler.data.schema.features import escaped
+
+        chars, subwords = (column.options.get(each, NO_RUNS) for each in ("chars", "subwords"))
+        ngrams = column.options.get("ngrams", 1)
+        return Terms(escaped(column.name), ngrams, (*chars,), (*subwords,))
+
+    def is_short(self, text: str) -> bool:
+        """Return False: features count as often as they occur."""
+        return False
+
+    def names_of(self, text: str) -> list[str]:
+        """Return the names of the features of a text, each as often as it occurs."""
+        from kesler.data.schema.terms import names_of
+
+        options = {"ngrams": self.ngrams, "chars": self.chars, "subwords": self.subwords}
+        return names_of(self.column, tokenize(text), options)
 
 
 def hashes_of(names: Iterable[str]) -> Hashes:

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.texts import TextLengths
+from kesler.compact.names import Terms, Words
 from kesler.errors import KeslerError
 from kesler.learner.contributions import contributions_of_blocks
 from kesler.learner.learner import Learner
 from kesler.learner.top_features import before_scaling, ones_of
 from kesler.online.classifier import OnlineClassifier
+from kesler.online.multilabel import OnlineMultilabelClassifier
 from kesler.preprocessing import Counts
 
 Doubles = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
+Model = OnlineClassifier | OnlineMultilabelClassifier
 
 MOST_ENTRIES = 1 << 20  # of a table that is held at a time
 NEGLIGIBLE = 1e-3  # of the largest weight
@@ -33,27 +35,56 @@ class Entries:
     Attributes
     ----------
     features, classes : arrays of int
-        The pairs, sorted by features.
+        The pairs, sorted by features. Of label sets, the class after the last stands for all: by
+        how much the feature raises the scores of most labels above the threshold.
     weights : array of float
         For a value of 1 of the feature, before rows are scaled to length 1.
     n_rows : array of float
         The number of rows of each feature.
+    n_classes : int
     """
 
     features: Numbers
     classes: Numbers
     weights: Doubles
     n_rows: Doubles
+    n_classes: int
+
+    @property
+    def n_scores(self) -> Doubles:
+        """The number of scores that each entry was part of."""
+        n_of_class = np.where(self.classes == self.n_classes, self.n_classes, 1)
+        found: Doubles = n_of_class * self.n_rows[self.features]
+        return found
 
     @property
     def worth(self) -> Doubles:
-        """What each entry has contributed to scores: squared weights, summed over rows."""
-        found: Doubles = self.weights**2 * self.n_rows[self.features]
+        """What each entry has contributed to scores: squared weights, summed over these."""
+        found: Doubles = self.weights**2 * self.n_scores
         return found
 
     def take(self, kept: npt.NDArray[Any]) -> Entries:
         """Return some of the entries, in their order."""
-        return Entries(self.features[kept], self.classes[kept], self.weights[kept], self.n_rows)
+        features, classes, weights = (
+            each[kept] for each in (self.features, self.classes, self.weights)
+        )
+        return Entries(features, classes, weights, self.n_rows, self.n_classes)
+
+
+@dataclass(frozen=True)
+class Odds:
+    """What label sets are decided by, as logarithms of odds.
+
+    Attributes
+    ----------
+    to_beat : float
+        The odds above which labels are predicted.
+    offsets : array of float
+        The odds of each label in a text without features.
+    """
+
+    to_beat: float
+    offsets: Doubles
 
 
 @dataclass(frozen=True)
@@ -64,66 +95,94 @@ class Trained:
     ----------
     labels : list
         The labels of the classes, in the order of `classes_`, which breaks ties.
-    lengths : TextLengths or None
-        Of the texts learnt; None if features are words alone.
+    features : Words or Terms
+        The features of a text.
     names : list of str
-        The names of the features, by their numbers.
+        Their names, by their numbers.
     entries : Entries
     inverse : float
         The inverse temperature of scores that are sums of weights over the root of the number of
         features.
     lapse : float
         The share of rows that scores do not explain.
+    odds : Odds or None
+        None if a text has one class.
     """
 
     labels: list[Any]
-    lengths: TextLengths | None
+    features: Words | Terms
     names: list[str]
     entries: Entries
     inverse: float
     lapse: float
+    odds: Odds | None
 
     @staticmethod
-    def of(model: OnlineClassifier) -> Trained:
-        """Return what a classifier has learnt, see `learner_of`."""
-        learner, names = learner_of(model), model._input.names
+    def of(model: Model) -> Trained:
+        """Return what a classifier has learnt, see `features_of` and `learner_of`."""
+        features, learner, names = features_of(model), learner_of(model), model._input.names
         assert names is not None
         with learner.lock:
-            inverse, lapse = _calibration(learner)
             labels = model.classes_.tolist()
+            calibrated = _odds if learner.has_sets else _calibration
+            inverse, lapse, odds = calibrated(learner, labels)
             return Trained(
                 labels,
-                model._input.texts,
+                features,
                 names.names[: learner.n_named_features],
                 entries_of(learner, labels),
                 inverse / math.sqrt(_squared_value(learner)),
                 lapse,
+                odds,
             )
 
 
-def learner_of(model: OnlineClassifier) -> Learner:
+def features_of(model: Model) -> Words | Terms:
+    """Return the features of the texts that a classifier has learnt.
+
+    Raises
+    ------
+    KeslerError
+        If it has learnt other rows, or vectors of words.
+    """
+    if model.vectors is not None:
+        raise KeslerError(
+            "this classifier has learnt vectors of words (vectors, pretrainedVectors), which a "
+            "compact form does not hold: train one without them"
+        )
+    model._fitted()
+    schema, names = model._input.columns.schema, model._input.names
+    if names is not None and schema is None:
+        return Words(model._input.texts)
+    learnt = [] if schema is None else schema.learnt
+    if names is None or [column.kind for column in learnt] != ["text"]:
+        raise KeslerError(
+            "this classifier has learnt several columns of tables, or numbers: a compact form "
+            "exists for one that has learnt texts, as strings or in one column"
+        )
+    return Terms.of(learnt[0])
+
+
+def learner_of(model: Model) -> Learner:
     """Return the learner of a classifier whose scores are sums over the features of a text.
 
     Raises
     ------
     KeslerError
-        If it is another classifier, or has not learnt texts.
+        If its scores are something else.
     """
-    if type(model) is not OnlineClassifier:
-        raise KeslerError(
-            f"a model of type {type(model).__name__} has no compact form: give an OnlineClassifier "
-            "that has learnt texts, each of one class"
-        )
     learner: Any = model._fitted()
-    if model._input.names is None or model._input.columns.schema is not None:
-        raise KeslerError(
-            "this classifier has learnt columns of tables or numbers: a compact form exists for "
-            "one that has learnt texts as strings"
-        )
     if not _is_sum(learner):
         raise KeslerError(
             "the scores of this classifier are not sums of weights of words over the length of the "
-            "text: a compact form exists for the default settings, OnlineClassifier()"
+            f"text: a compact form exists for the default settings, {type(model).__name__}()"
+        )
+    if learner.has_sets and learner.comparing is not None:
+        raise KeslerError(
+            f"this classifier compares each text with {learner.candidates.most} candidates of "
+            f"{len(model.classes_):,} labels, and knows little of how probable the others are: a "
+            "compact form exists for label sets that are all compared, of up to 128 labels or by "
+            "OnlineMultilabelClassifier(candidates=None)"
         )
     found: Learner = learner
     return found
@@ -139,8 +198,8 @@ def _is_sum(learner: Any) -> bool:
         and not learner.preprocessing.idf
         and learner.half_life is None
         and learner.expansion is None
-        and not learner.constant
-        and learner.decision == "score"
+        and learner.decision == ("f1" if learner.has_sets else "score")
+        and bool(learner.constant) == learner.has_sets
         and learner.ranks is None
         and not learner.takes_ratings
         and all(each.zero_at_zero for each in learner._maps)
@@ -157,10 +216,16 @@ def entries_of(learner: Learner, labels: list[Any]) -> Entries:
         for rows, columns in [_of_note(table)]
     ]
     features, codes, weights = map(np.concatenate, zip(*pieces, strict=True))
-    place_of = {label: place for place, label in enumerate(labels)}
-    classes = np.array([place_of[label] for label in learner.classes.labels])[codes]
+    classes = _places(learner, labels)[codes]
     order = np.lexsort((classes, features))
-    return Entries(features[order], classes[order], weights[order], n_rows)
+    return Entries(features[order], classes[order], weights[order], n_rows, len(labels))
+
+
+def _places(learner: Learner, labels: list[Any]) -> Numbers:
+    """Return the place of each class among labels in an order; the last place is that of all."""
+    place_of = {label: place for place, label in enumerate(labels)}
+    none = [-1] * learner.classes.n_virtual
+    return np.array(none + [place_of[each] for each in learner.classes.labels] + [len(labels)])
 
 
 def _of_note(table: Doubles) -> tuple[Numbers, Numbers]:
@@ -170,13 +235,29 @@ def _of_note(table: Doubles) -> tuple[Numbers, Numbers]:
     return rows, columns
 
 
-def _calibration(learner: Learner) -> tuple[float, float]:
+Calibration = tuple[float, float, Odds | None]
+
+
+def _calibration(learner: Learner, labels: list[Any]) -> Calibration:
     """Return the inverse temperature and the share of lapses."""
     if not learner.is_calibrated:
-        return 1.0, 0.0
+        return 1.0, 0.0, None
     learnt = learner.stored["calibration"][0]
     n_targets = float(learnt["n_targets"])
-    return float(learnt["inverse"]), float(learnt["lapses"]) / n_targets if n_targets else 0.0
+    return float(learnt["inverse"]), float(learnt["lapses"]) / n_targets if n_targets else 0.0, None
+
+
+def _odds(learner: Learner, labels: list[Any]) -> Calibration:
+    """Return the inverse temperature, and what label sets are decided by."""
+    learnt, offsets = learner.stored["sets.calibration"][0], learner.stored["sets.offsets"]
+    inverse, hits, named = (float(learnt[name]) for name in ("inverse", "hits", "named"))
+    first, n_codes = learner.classes.n_virtual, len(learner.classes)
+    inverse = inverse or 1.0
+    found = np.empty(len(labels))
+    found[_places(learner, labels)[first:n_codes]] = offsets[first:n_codes] + inverse * _intercepts(
+        learner
+    )
+    return inverse, 0.0, Odds(math.log(hits / (named - hits)), found)
 
 
 def _squared_value(learner: Learner) -> float:
@@ -191,8 +272,9 @@ def _squared_value(learner: Learner) -> float:
 
 def _statistics(learner: Learner) -> Doubles:
     """Return the number of rows of each feature, and the information that it gained."""
+    first = int(bool(learner.constant))  # behind the constant, if there is one
     arrays = learner._kernel_arguments.arrays
-    found: Doubles = arrays.preprocessing.statistics[: learner.n_named_features]
+    found: Doubles = arrays.preprocessing.statistics[first : first + learner.n_named_features]
     return found
 
 
@@ -200,12 +282,19 @@ Block = tuple[Numbers, Numbers, Doubles]
 
 
 def _blocks_of_table(learner: Learner) -> Iterator[Block]:
-    """Yield features, all classes, and the weights of these pairs above the median of classes."""
-    codes = np.arange(len(learner.classes), dtype=np.int64)
-    n, step = learner.n_named_features, max(1, MOST_ENTRIES // len(codes))
+    """Yield features, all classes, and the weights of these pairs above the median of classes.
+
+    Of label sets, also yield that median above the threshold, as the weights of all labels.
+    """
+    n_codes, first, n = len(learner.classes), learner.classes.n_virtual, learner.n_named_features
+    codes, step = np.arange(n_codes, dtype=np.int64), max(1, MOST_ENTRIES // n_codes)
     for start in range(0, n, step):
         features = np.arange(start, min(n, start + step))
-        yield features, codes, _above_median(learner, features, codes)
+        table = _weights(learner, features, codes)
+        middle = np.median(table[:, first:], axis=1, keepdims=True)
+        yield features, codes[first:], table[:, first:] - middle
+        if first:
+            yield features, np.array([n_codes]), middle - table[:, :first]
 
 
 def _blocks_met(learner: Learner) -> Iterator[Block]:
@@ -221,15 +310,24 @@ def _blocks_met(learner: Learner) -> Iterator[Block]:
         in_block = (owners >= codes[0]) & (owners <= codes[-1])
         features, rows = np.unique(met[in_block], return_inverse=True)
         window = learner.comparing.show(learner, features.astype(np.int32), codes.astype(np.int32))
-        numbers = np.arange(len(features)), np.arange(len(codes))
-        table, found = _above_median(window, *numbers), np.zeros((len(features), len(codes)))
-        columns = owners[in_block] - codes[0]
+        table = _weights(window, np.arange(len(features)), np.arange(len(codes)))
+        table -= np.median(table, axis=1, keepdims=True)
+        found, columns = np.zeros((len(features), len(codes))), owners[in_block] - codes[0]
         found[rows, columns] = table[rows, columns]
         yield features, codes, found
 
 
-def _above_median(learner: Learner, features: Numbers, codes: Numbers) -> Doubles:
+def _weights(learner: Learner, features: Numbers, codes: Numbers) -> Doubles:
+    """Return the weight of each feature for each class, before rows are scaled."""
     ones, arguments = ones_of(learner, features.astype(np.int32)), before_scaling(learner)
-    table = contributions_of_blocks(learner, ones, codes, arguments.address)[0].sum(axis=2)
-    above: Doubles = table - np.median(table, axis=1, keepdims=True)
-    return above
+    found: Doubles = contributions_of_blocks(learner, ones, codes, arguments.address)[0].sum(axis=2)
+    return found
+
+
+def _intercepts(learner: Learner) -> Doubles:
+    """Return what the constant adds to the score of each label above the threshold."""
+    arguments, codes = learner._kernel_arguments, np.arange(len(learner.classes))
+    constant = ones_of(learner, np.array([-1], dtype=np.int32))  # it precedes named features
+    [of_one] = contributions_of_blocks(learner, constant, codes, arguments.address)[0].sum(axis=2)
+    found: Doubles = learner.constant * (of_one[learner.classes.n_virtual :] - of_one[0])
+    return found

@@ -19,6 +19,8 @@ from kesler.errors import KeslerError
 
 FORMAT, HEADER = "kesler", "header"
 VERSION = 2
+COMPACT = b"KSMTEXT1"
+"""What the files of compact classifiers begin with, which are no model files."""
 # The types of numbers by their names in safetensors, whose files list those of later ones first.
 TYPES = {
     "bool": "BOOL",
@@ -132,6 +134,11 @@ def load(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
 
     if not Path(path).is_file():
         raise KeslerError(f"{path}: there is no such model file")
+    if begins_with(path, COMPACT):
+        raise KeslerError(
+            f"{path}: a compact classifier, which does not learn: read it by "
+            "kesler.compact.CompactClassifier.load or kesler.fasttext.load_model"
+        )
     try:
         with safe_open(path, framework="numpy") as file:
             header = _header(path, file.metadata() or {})
@@ -143,6 +150,13 @@ def load(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
     except OSError as error:
         raise KeslerError(f"{path}: cannot be read ({error.strerror})") from error
     return _checked(path, header, arrays)
+
+
+def begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
+    """Return whether a file can be read and begins with some bytes."""
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read(len(magic)) == magic
+    return False
 
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:

@@ -233,7 +233,7 @@ def cut(unit: str) -> Iterable[str]:
     if len(unit) > 2 and patterns().syllabic.match(unit):
         return (unit, *_runs(patterns().cluster.findall(unit), (2,)))
     without_vowels = patterns().vowels.sub("", unit)
-    return (unit, without_vowels) if without_vowels != unit else (unit,)
+    return (unit, without_vowels) if without_vowels not in ("", unit) else (unit,)
 
 
 def _runs(letters: Sequence[str], lengths: Iterable[int]) -> Iterable[str]:

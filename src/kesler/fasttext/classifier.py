@@ -102,11 +102,9 @@ class Classifier:
 
     def quantized(self, **given: Any) -> Compact:
         """Return the compact form, with the prefix before its labels."""
-        from kesler.compact.classifier import CompactClassifier
         from kesler.fasttext.compact import Compact
 
-        estimator: Any = self.estimator  # one of label sets is refused
-        return Compact(CompactClassifier.of(estimator, prefix=self.prefix, **given))
+        return Compact.of(self.estimator, prefix=self.prefix, **given)
 
     def vector(self, text: str) -> Floats:
         """Raise KeslerError."""

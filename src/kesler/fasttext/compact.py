@@ -10,7 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.compact.classifier import CompactClassifier
+from kesler.compact.model import CompactModel, read
+from kesler.compact.multilabel import CompactMultilabelClassifier
 from kesler.errors import KeslerError
+from kesler.online.classifier import OnlineClassifier
+from kesler.online.multilabel import OnlineMultilabelClassifier
 
 AT_ONCE = 1024  # texts
 
@@ -20,17 +24,26 @@ class Compact:
 
     Parameters
     ----------
-    classifier : CompactClassifier
+    classifier : CompactClassifier or CompactMultilabelClassifier
         The labels of it have their prefix.
     """
 
-    def __init__(self, classifier: CompactClassifier) -> None:
+    def __init__(self, classifier: CompactModel) -> None:
         self.classifier = classifier
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Compact:
         """Read a file of `save`, see :meth:`kesler.compact.CompactClassifier.load`."""
-        return cls(CompactClassifier.load(path))
+        content = read(path)
+        kind = CompactClassifier if content.sets is None else CompactMultilabelClassifier
+        return cls(kind(content))
+
+    @classmethod
+    def of(cls, model: OnlineClassifier | OnlineMultilabelClassifier, **given: Any) -> Compact:
+        """Return the compact form of a classifier, with the arguments of `CompactClassifier.of`."""
+        has_sets = isinstance(model, OnlineMultilabelClassifier)
+        kind = CompactMultilabelClassifier if has_sets else CompactClassifier
+        return cls(kind.of(model, **given))
 
     @property
     def prefix(self) -> str:

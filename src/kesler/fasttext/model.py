@@ -315,7 +315,8 @@ class Model:
         """Make the model small: few weights of few bits, and hashes in place of words.
 
         It predicts afterwards, and does not learn. `save_model` writes kilobytes, which
-        :meth:`kesler.compact.CompactClassifier.export` turns into C.
+        :meth:`kesler.compact.CompactClassifier.export` turns into C; of label sets, that of
+        :class:`~kesler.compact.CompactMultilabelClassifier`.
 
         Parameters
         ----------
@@ -332,8 +333,8 @@ class Model:
         Raises
         ------
         KeslerError
-            If the model learns label sets, has been trained with `wordNgrams`, `maxn` or
-            `pretrainedVectors`, is quantized or fastText's, or a value is out of its range.
+            If the model has been trained with `pretrainedVectors`, is quantized or fastText's, or a
+            value is out of its range.
         TypeError
             If an argument is none of fastText's.
 

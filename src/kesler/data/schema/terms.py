@@ -61,7 +61,7 @@ def terms_of(name: str, text: str, options: Mapping[str, Any]) -> dict[str, floa
     True
     """
     words = tokenize(text)
-    names, length = _names_of(name, words, options), LENGTHS[min(MANY_WORDS, len({*words}))]
+    names, length = names_of(name, words, options), LENGTHS[min(MANY_WORDS, len({*words}))]
     if len({*names}) == len(names):
         return dict.fromkeys(names, scale_to(length, [1.0] * len(names)))
     counts = Counter(names)
@@ -70,8 +70,14 @@ def terms_of(name: str, text: str, options: Mapping[str, Any]) -> dict[str, floa
     return {term: scale * value for term, value in zip(counts, values, strict=True)}
 
 
-def _names_of(name: str, words: list[str], options: Mapping[str, Any]) -> list[str]:
-    """Return the names of the terms of a text, those that it has several times as often."""
+def names_of(name: str, words: list[str], options: Mapping[str, Any]) -> list[str]:
+    """Return the names of the terms of a text, those that it has several times as often.
+
+    Examples
+    --------
+    >>> names_of("body", ["to", "be"], {"ngrams": 2, "subwords": (3, 3)})
+    ['body:to', 'body:be', 'body:to be', 'body< to', 'body<to ', 'body< be', 'body<be ']
+    """
     line, n_words = f" {' '.join(words)} ", options.get("ngrams", 1)
     begin = f"{name}:"
     names = [begin + word for word in words] if n_words else []
