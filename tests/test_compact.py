@@ -355,9 +355,9 @@ def of_sets():
 
 
 def of_table():
-    return OnlineClassifier(columns={"text": {"kind": "text", "ngrams": 2}}).fit(
-        [{"text": text} for text in FEW], ["a", "b"] * 6
-    )
+    columns = {"text": {"kind": "text", "ngrams": 2}, "n": "number"}
+    rows = [{"text": text, "n": float(n)} for n, text in enumerate(FEW)]
+    return OnlineClassifier(columns=columns).fit(rows, ["a", "b"] * 6)
 
 
 def of_measurements():
@@ -374,8 +374,8 @@ def of_undamped_counts():
     ("make", "given", "said"),
     [
         (of_sets, {}, "OnlineMultilabelClassifier has no compact form"),
-        (of_table, {}, "has learnt columns of tables or numbers"),
-        (of_measurements, {}, "has learnt columns of tables or numbers"),
+        (of_table, {}, "has learnt several columns of tables, or numbers"),
+        (of_measurements, {}, "has learnt several columns of tables, or numbers"),
         (lambda: OnlineClassifier("multi", update="pa1").fit(FEW, [*"ab"] * 6), {}, "are not sums"),
         (lambda: OnlineClassifier(update="ensemble").fit(FEW, [*"ab"] * 6), {}, "are not sums"),
         (lambda: OnlineClassifier(half_life=9.0).fit(FEW, [*"ab"] * 6), {}, "are not sums"),

@@ -399,8 +399,6 @@ def test_what_a_quantized_model_cannot_do(quantized, small):
         (lambda: loaded.quantize(), "has been quantized"),
         (lambda: loaded.get_word_vector("a"), "has no vectors"),
         (lambda: fasttext.train_supervised(small).quantize(cutoff=-1), "n_features=-1"),
-        (lambda: fasttext.train_supervised(small, wordNgrams=2).quantize(), "has learnt columns"),
-        (lambda: fasttext.train_supervised(small, loss="ova").quantize(), "has no compact form"),
     ):
         with pytest.raises(KeslerError, match=said):
             ask()

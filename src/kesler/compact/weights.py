@@ -147,7 +147,7 @@ def features_of(model: Model) -> Words | Terms:
     """
     if model.vectors is not None:
         raise KeslerError(
-            "this classifier has learnt vectors of words (vectors, pretrainedVectors), which a "
+            "this classifier learns vectors of words (vectors, pretrainedVectors), which a "
             "compact form does not hold: train one without them"
         )
     model._fitted()
