@@ -113,7 +113,7 @@ def test_settings_are_read_as_they_were_written(tmp_path):
         ("security", "none"), ("port", -1), ("port", True), ("port", 70000), ("error", 0.0),
         ("error", 2), ("every", 0), ("never", "Trash"), ("never", [1]), ("action", "delete"),
         ("deleted", "yes"), ("password", "secret"), ("password", "command:"), ("server", ""),
-        ("user", "a\nb"), ("colour", "red"),
+        ("user", "a\nb"), ("colour", "red"), ("security", ["tls"]), ("action", {}),
     ],
 )  # fmt: skip
 def test_settings_that_are_none_are_refused(name, value):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import wrap
@@ -62,6 +62,10 @@ def _is_password(value: Any) -> bool:
     )
 
 
+def _one_of(names: Collection[str]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and value in names
+
+
 def _is_list(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
@@ -81,7 +85,7 @@ SETTINGS: dict[str, Setting] = {
         "tls",
         "protection of the connection; plain sends the password and all mail for everyone on the "
         "way to read",
-        lambda value: value in SECURITY,
+        _one_of(SECURITY),
         "tls, starttls or plain",
     ),
     "port": Setting(
@@ -113,7 +117,7 @@ SETTINGS: dict[str, Setting] = {
     "action": Setting(
         "nothing",
         "what is done with a new message that is surely of a class: nothing, a keyword, or a move",
-        lambda value: value in ACTIONS,
+        _one_of(ACTIONS),
         "nothing, keyword or move",
     ),
     "error": Setting(
@@ -130,13 +134,13 @@ SETTINGS: dict[str, Setting] = {
         "what the page of kesler serve shows of messages that wait for an answer: nothing; the "
         "folders that are suggested; or subjects, senders and words as well. The database keeps "
         "that and their words until they are answered",
-        lambda value: value in PAGE,
+        _one_of(PAGE),
         "nothing, folders or subjects",
     ),
     "deleted": Setting(
         "keep",
         "what becomes of the class of a folder that is deleted: keep it, or forget it for good",
-        lambda value: value in DELETED,
+        _one_of(DELETED),
         "keep or forget",
     ),
 }
