@@ -139,6 +139,30 @@ def test_a_move_that_was_taken_back_before_it_was_made_is_forgotten(sorter, serv
     assert looked(sorter, server) == [("learnt", "<500@x>", "Bills")]
 
 
+def test_only_a_move_that_the_server_was_asked_for_may_be_ours(sorter, server, journal):
+    """Of two that were due, the connection ended with the first; a person makes both."""
+    for number in (500, 501):
+        server.put("INBOX", message(number, "Bills"))
+    fail(sorter, server)
+    for number in (500, 501):
+        server.file(f"<{number}@x>", "INBOX", "Bills")
+    again = sorter_of(journal)  # another process
+    assert looked(again, server) == [("learnt", "<501@x>", "Bills")]
+    assert again.known.records["<500@x>"].is_ours
+
+
+def test_a_move_that_a_person_makes_just_before_is_the_person_s(sorter, server, monkeypatch):
+    server.put("INBOX", message(500, "Bills"))
+
+    def move(source, number, identity, target):
+        server.file(identity, source, target)
+        return False  # as the message is there no more
+
+    monkeypatch.setattr(server, "move", move)
+    assert looked(sorter, server) == [("suggested", "<500@x>", "Bills")]
+    assert looked(sorter, server) == [("learnt", "<500@x>", "Bills")]
+
+
 def test_an_answer_that_was_seen_is_learnt_after_an_undo(sorter, server):
     server.file("<0@x>", "Bills", "Team")
     server.refused = {"Team"}

@@ -143,6 +143,7 @@ class Person:
         known.update({message: decided(record, "move", 0.5, known.classes)})
         assert known.records[message].due == "move"
         if self.rng.random() < 0.7:  # otherwise the connection ends before
+            known.update({message: _with(known.records[message], due="moving")})
             number = next(n for n, m in self.folders["INBOX"].items() if m == message)
             self.put(self.folders["INBOX"].pop(number), target)
             self.class_of[message] = target
@@ -182,6 +183,7 @@ def test_each_answer_of_a_person_is_learnt_once(tmp_path, seed):
                     number = known.where(identity, "INBOX")
                     target = known.records[identity].folder
                     if number in person.folders["INBOX"] and target in person.folders:
+                        known.update({identity: _with(known.records[identity], due="moving")})
                         person.put(person.folders["INBOX"].pop(number), target)
                         person.class_of[identity] = target
                         person.ours.add(identity)
@@ -217,9 +219,16 @@ def test_a_message_that_is_nowhere_for_a_moment_keeps_its_record():
     ours = Record("Work", is_ours=True, guess="Work")
     assert settle(settle(ours, [], False), ["Work"], False) == ours
     assert settle(ours, [], True) == Record(guess="Work")
-    due = Record("Work", is_ours=True, due="move")
-    assert settle(due, [], True) == due and settle(due, ["Work"], True).due is None
+    asked = Record("Work", is_ours=True, due="moving")
+    assert settle(asked, [], True) == settle(asked, [], False) == asked
+    assert settle(asked, ["Work"], True) == Record("Work", is_ours=True)
     assert settle(settle(ours, [], True), ["Work"], False).due == "learn"
+
+
+def test_a_move_that_no_server_was_asked_for_is_the_person_s():
+    due = Record("Work", is_ours=True, due="move", guess="Work")
+    assert settle(due, [], True) == settle(due, [], False) == due
+    assert settle(due, ["Work"], False) == Record("Work", due="learn", guess="Work")
 
 
 def test_a_folder_is_renamed_if_most_of_its_messages_are_in_a_new_one():

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kesler.mail.folders import is_inbox
-from kesler.mail.state import Record
+from kesler.mail.state import MOVES, Record
 
-ACTIONS = ("nothing", "keyword", "move")
-"""What can be done with a message: nothing but a suggestion, a keyword of IMAP, or a move."""
+ACTIONS: dict[str, tuple[str, ...]] = {"nothing": (), "keyword": ("keyword",), "move": MOVES}
+"""What can be done with a message: nothing but a suggestion, a keyword of IMAP, or a move; and what
+is due with it then."""
 
 
 def decided(record: Record, action: str, is_sure: bool, folders: Iterable[str]) -> Record:

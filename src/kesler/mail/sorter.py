@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kesler.errors import KeslerError
-from kesler.mail.decisions import answered, decided
+from kesler.mail.decisions import ACTIONS, answered, decided
 from kesler.mail.filing import Filing
 from kesler.mail.folders import is_inbox
 from kesler.mail.known import ChangedError, Known
@@ -19,7 +19,7 @@ from kesler.mail.rows import Spool
 from kesler.mail.scanning import gone_classes, scan
 from kesler.mail.server import RefusedError, Server, ServerError
 from kesler.mail.settings import MailSettings
-from kesler.mail.state import Record, renamed, without
+from kesler.mail.state import MOVES, Record, renamed, without
 from kesler.progress import LOGGER
 
 if TYPE_CHECKING:
@@ -291,11 +291,12 @@ class Sorter:
     def _act(self, server: Server, only: str | None) -> Iterator[Done]:
         """Move and mark the messages that are due."""
         inbox = next(filter(is_inbox, self.known.mailbox), "INBOX")
-        for identity in self.known.due("move", "keyword", "back"):
+        wanted = (*ACTIONS[self.settings.action], "back")
+        for identity in self.known.due("keyword", *MOVES, "back"):
             record = self.known.records[identity]
             if only not in (None, identity):
                 continue
-            if record.due not in (self.settings.action, "back"):
+            if record.due not in wanted:
                 self._call_off(identity, record)
                 continue
             source = record.folder if record.due == "back" else self._place(identity)
@@ -327,9 +328,13 @@ class Sorter:
                 yield Done("marked", identity, folder, record.confidence)
             return
         target = inbox if record.due == "back" else str(record.folder)
+        if record.due == "move":  # its answer may not come
+            self.known.update({identity: replace(record, due="moving")})
         if server.move(source, number, identity, target):
             what = "taken back" if record.due == "back" else "moved"
             yield Done(what, identity, target, record.confidence)
+        else:
+            self.known.update({identity: record})
 
     def row(self, server: Server, identity: str) -> Any:
         """Return the row of a message; None if it is in no folder that is looked at."""

@@ -25,6 +25,9 @@ class Folder:
     messages: Mapping[int, str] = field(default_factory=dict)
 
 
+MOVES = ("move", "moving")
+"""What is due with a message until it is seen where it is to be moved."""
+
 Mailbox = Mapping[str, Folder]
 """The folders that are watched by name: the inbox and the classes."""
 
@@ -39,7 +42,8 @@ class Record:
     is_ours : whether it is there because it was filed, so that this is no answer.
     due : what is still to be done with it: "learn" that it is of the class `folder`,
         "predict" its class, read what was given as its "answer" elsewhere, "move" it to
-        `folder`, mark it with a "keyword" or move it "back" to the inbox; None if nothing.
+        `folder`, see whether the server, which was asked to, was "moving" it there, mark it with a
+        "keyword" or move it "back" to the inbox; None if nothing.
     event : the id of the event of the journal from which it was learnt, None if it was not.
     n_events : the number of events so far, those taken back included.
     guess, confidence : the prediction before its answer was known, None if there was none.
@@ -81,8 +85,9 @@ def settle(record: Record, held: Collection[str], in_inbox: bool) -> Record:
     """Return what is known of a message after a look at the folders that hold it.
 
     A message that is in another class than before has been moved there by a person, unless it was
-    moved by us: it is due to be learnt. In a class and a copy of it in another, it is of the first
-    until it is gone there; but if it was filed in the first, a person has put it into the other.
+    moved by us: it is due to be learnt, even if we were to move it there, but had not asked the
+    server to. In a class and a copy of it in another, it is of the first until it is gone there;
+    but if it was filed in the first, a person has put it into the other.
 
     Parameters
     ----------
@@ -101,17 +106,24 @@ def settle(record: Record, held: Collection[str], in_inbox: bool) -> Record:
     """
     others = [name for name in held if name != record.folder]
     if record.folder in held and not (record.is_ours and others):
-        return replace(record, due=None) if record.due == "move" else record
+        return _arrived(record)
     if others:
         return replace(record, folder=min(others), is_ours=False, due="learn")
     if not in_inbox:
         # It may be on its way: a look at one folder after the other is not of one moment. That it
         # was moved is known when it is seen where it was to be moved.
-        return record if record.due == "move" else replace(record, due=None)
-    if record.due == "move" or record.folder is None:
+        return record if record.due in MOVES else replace(record, due=None)
+    if record.due in MOVES or record.folder is None:
         return record
     # A person has put it back. It is not filed again, and where it is put next is an answer.
     return replace(record, folder=None, is_ours=False, due=None)
+
+
+def _arrived(record: Record) -> Record:
+    """Return the record of a message that is in its class."""
+    if record.due == "move":
+        return replace(record, is_ours=False, due="learn")
+    return replace(record, due=None) if record.due == "moving" else record
 
 
 def taken_back(record: Record) -> Record:
