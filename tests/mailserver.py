@@ -5,6 +5,7 @@ from __future__ import annotations
 import imaplib
 import os
 import shutil
+import signal
 import smtplib
 import socket
 import ssl
@@ -131,7 +132,7 @@ class MailServer:
     def _run(self, *command: object, **environment: str) -> None:
         """Start the program of the server, and wait until it answers."""
         words, env = [str(each) for each in command], os.environ | environment
-        self._process = subprocess.Popen(words, env=env)
+        self._process = subprocess.Popen(words, env=env, start_new_session=True)
         for port in (self.tls, self.plain, self.lmtp):
             self._wait_for(port)
 
@@ -145,8 +146,9 @@ class MailServer:
         raise AssertionError(f"nothing answers at the port {port}")
 
     def stop(self) -> None:
+        """End the server with the processes of its connections, which may outlive it otherwise."""
         if self._process is not None:
-            self._process.terminate()
+            os.killpg(self._process.pid, signal.SIGTERM)
             self._process.wait(20)
             self._process = None
 

@@ -30,6 +30,9 @@ WORDS = {
 }
 
 
+MOVED = b"moved\t"  # what the sorter prints of a message
+
+
 class Watching:
     """A process of kesler mail watch, which can be killed."""
 
@@ -48,9 +51,9 @@ class Watching:
             [*self._command, action], stdout=self._log, stderr=self._log, env=env
         )
 
-    def wait(self) -> None:
-        """Wait until the process has connected: how long that takes depends on the machine."""
-        while b"connected" not in self.log[self._begin :]:
+    def wait(self, n: int = 1) -> None:
+        """Wait until the process has connected `n` times, as long as the machine takes for it."""
+        while self.log[self._begin :].count(b"connected") < n:
             assert self._process is not None and self._process.poll() is None
             time.sleep(0.01)
 
@@ -115,6 +118,28 @@ def settings_of(dovecot: Dovecot, path: Path, kind: str) -> Path:
     return path
 
 
+def require_true_end(office: Office, settings: Path) -> None:
+    """All that the person did is learnt once, and each message is there once, unchanged."""
+    with Person(office.dovecot, office.user) as person:
+        office.file(person, 1.0, "INBOX", *WORDS)
+        sorter, journal = settled(settings)
+        with journal:
+            assert not journal.check()
+            events = {event.id: event.current for event in sorter.model.remaining()}
+            known = sorter.known.records
+            for identity, folder in office.sent.items():
+                assert known[identity].folder == folder
+                if identity in events:  # once, as ids are not used twice
+                    assert events[identity] == known[identity].answer == folder
+                else:
+                    assert known[identity].is_ours
+            assert set(events) <= set(office.sent)
+        found = Counter(body for name in ("INBOX", *WORDS) for body in person.bodies(name))
+    identities = [body.split(b"Message-ID: ")[1].split(b"\r\n")[0] for body in found]
+    assert sorted(identities) == sorted(each.encode() for each in office.sent)
+    assert set(found.values()) == {1}
+
+
 @pytest.mark.parametrize("kind", ["imap", "maildir"])
 @pytest.mark.parametrize("n_kills", [int(os.environ.get("KESLER_KILLS", "8"))])
 def test_kills_change_nothing(tmp_path, monkeypatch, n_kills, kind):
@@ -153,22 +178,40 @@ def test_kills_change_nothing(tmp_path, monkeypatch, n_kills, kind):
                     dovecot.start()
         finally:
             watching.close()
+        monkeypatch.setattr("kesler.mail.sorter.decided", lambda record, *_: record)
+        require_true_end(office, settings)
+
+
+@pytest.mark.parametrize("n_restarts", [int(os.environ.get("KESLER_RESTARTS", "3"))])
+def test_restarts_of_the_server_change_nothing(tmp_path, monkeypatch, n_restarts):
+    """The sorter runs on, and the server ends while it has messages to move."""
+    monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
+    rng = random.Random(6)
+    with TemporaryDirectory(prefix="dc") as folder, Dovecot(Path(folder)) as dovecot:
+        settings = settings_of(dovecot, tmp_path / "mail.toml", "imap")
+        office, watching = Office(dovecot, "ann", 2), Watching(settings)
         with Person(dovecot, "ann") as person:
-            office.file(person, 1.0, "INBOX", *WORDS)
-            monkeypatch.setattr("kesler.mail.sorter.decided", lambda record, *_: record)
-            sorter, journal = settled(settings)
-            with journal:
-                assert not journal.check()
-                events = {event.id: event.current for event in sorter.model.remaining()}
-                known = sorter.known.records
-                for identity, folder in office.sent.items():
-                    assert known[identity].folder == folder
-                    if identity in events:  # once, as ids are not used twice
-                        assert events[identity] == known[identity].answer == folder
-                    else:
-                        assert known[identity].is_ours
-                assert set(events) <= set(office.sent)
-            found = Counter(body for name in ("INBOX", *WORDS) for body in person.bodies(name))
-        identities = [body.split(b"Message-ID: ")[1].split(b"\r\n")[0] for body in found]
-        assert sorted(identities) == sorted(each.encode() for each in office.sent)
-        assert set(found.values()) == {1}
+            person.create(*WORDS)
+            for _ in range(80):  # enough for moves
+                office.deliver(person)
+            office.file(person, 1.0, "INBOX")
+        settled(settings)[1].close()
+        try:
+            watching.start("move")
+            for n in range(1, n_restarts + 1):
+                watching.wait(n)
+                n_moved = watching.log.count(MOVED) + rng.randint(1, 4)
+                with Person(dovecot, "ann") as person:
+                    while watching.log.count(MOVED) < n_moved:
+                        office.deliver(person)
+                        office.file(person, 0.1, *WORDS)
+                    for _ in range(rng.randint(0, 4)):
+                        office.deliver(person)
+                dovecot.stop()
+                dovecot.start()
+            watching.wait(n_restarts + 1)
+        finally:
+            watching.close()
+        assert watching.log.count(b"next attempt in") >= n_restarts
+        monkeypatch.setattr("kesler.mail.sorter.decided", lambda record, *_: record)
+        require_true_end(office, settings)
