@@ -1,5 +1,6 @@
 """kesler mail as a command: the pages of its guide, its settings, and where passwords come from."""
 
+import mailbox
 import random
 import re
 import sys
@@ -132,6 +133,43 @@ def test_a_file_without_a_server_or_of_another_kind_is_refused(tmp_path, capsys)
     for action in ("status", "report", "watch"):
         refused(kesler(capsys, "mail", action, path), "run kesler mail learn")
     assert not (tmp_path / "mail.db").exists()
+
+
+@pytest.fixture
+def boxes(tmp_path):
+    """Two Maildirs, each with a message in a folder."""
+    for number, name in enumerate(("ann", "bob")):
+        folder = mailbox.Maildir(tmp_path / name).add_folder("Bills")
+        folder.add(message(number, "invoice"))
+    return tmp_path
+
+
+def test_two_mailboxes_share_no_account_without_a_word(boxes, capsys):
+    settings = {}
+    for name in ("ann", "bob"):
+        settings[name] = boxes / f"{name}.toml"
+        settings[name].write_text(f'maildir = "{boxes / name}"\n')
+    assert kesler(capsys, "mail", "learn", settings["ann"]).code == 0
+    for action in ("learn", "watch", "status", "setup"):
+        done = kesler(capsys, "mail", action, settings["bob"])
+        refused(done, f"has learnt the mailbox {boxes / 'ann'}, and not {boxes / 'bob'}: give")
+    settings["bob"].write_text(f'maildir = "{boxes / "bob"}"\naccount = "bob"\n')
+    assert kesler(capsys, "mail", "learn", settings["bob"]).code == 0
+    for each in settings.values():
+        assert "learnt: 1" in kesler(capsys, "mail", "status", each).out
+
+
+def test_an_account_follows_its_mailbox(boxes, capsys):
+    settings = boxes / "mail.toml"
+    settings.write_text(f'maildir = "{boxes / "ann"}"\n')
+    assert kesler(capsys, "mail", "learn", settings).code == 0
+    (boxes / "ann").rename(boxes / "moved")
+    assert kesler(capsys, "mail", "setup", settings, "--maildir", boxes / "moved").code == 0
+    done = kesler(capsys, "mail", "watch", settings, "--once")
+    assert (done.code, done.out) == (0, "")
+    done = kesler(capsys, "mail", "setup", settings, "--account", "new", "--maildir", boxes / "bob")
+    assert done.code == 0
+    assert "learnt: 1" not in kesler(capsys, "mail", "status", settings).out
 
 
 def test_values_of_options_are_refused_by_the_parser(capsys):

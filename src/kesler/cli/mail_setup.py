@@ -7,6 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from kesler.cli.mail import connected
+from kesler.mail.accounts import follow
 from kesler.mail.folders import Listed, is_inbox
 from kesler.mail.settings import SETTINGS, MailSettings, read_settings
 
@@ -20,8 +21,8 @@ def run(options: Namespace) -> None:
 
     from kesler.data.whole_file import whole_file
 
-    is_known = os.path.exists(options.settings)
-    values = dict(read_settings(options.settings).values) if is_known else dict[str, Any]()
+    former = read_settings(options.settings) if os.path.exists(options.settings) else None
+    values = dict[str, Any](former.values if former else {})
     given = {name: getattr(options, name) for name in SETTINGS}
     values |= {name: each for name, each in given.items() if each is not None}
     settings = MailSettings(values, Path(options.settings).parent)
@@ -31,6 +32,7 @@ def run(options: Namespace) -> None:
         if "never" not in values:
             values["never"] = [each.name for each in folders if each.has_special_use]
         _print_folders(server, folders, values["never"])
+    follow(former or settings, settings)
     with whole_file(options.settings) as file:
         file.write(MailSettings(values, settings.folder).text.encode())
     print(f"\nwritten: {options.settings}; next: kesler mail learn {options.settings}")

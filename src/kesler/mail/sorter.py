@@ -9,6 +9,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kesler.errors import KeslerError
+from kesler.mail.accounts import require_own
 from kesler.mail.decisions import ACTIONS, answered, decided
 from kesler.mail.filing import Filing
 from kesler.mail.folders import is_inbox
@@ -50,10 +51,16 @@ class Sorter:
     ----------
     journal : where its model is, and what is known of the mailbox.
     settings : the settings of the mailbox.
+
+    Raises
+    ------
+    KeslerError
+        If the account has learnt another mailbox, or a later version of Kesler has written it.
     """
 
     def __init__(self, journal: Journal, settings: MailSettings) -> None:
         self.model = model_of(journal, settings.account)
+        require_own(self.model, settings)
         self._path = journal.path
         self.settings = settings
         self._read()

@@ -1,0 +1,62 @@
+"""The mailbox of which an account of a database has learnt: no other one may share its model."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from kesler.errors import KeslerError
+
+if TYPE_CHECKING:
+    from kesler.durable import Model
+    from kesler.mail.settings import MailSettings
+
+MAILBOX = "mailbox"
+"""The name under which the mailbox of a model is kept."""
+
+
+def require_own(model: Model, settings: MailSettings) -> None:
+    """Keep of which mailbox a model learns.
+
+    Raises
+    ------
+    KeslerError
+        If it has learnt of another one.
+    """
+    known = model.kept(MAILBOX).get(MAILBOX)
+    if known is None:
+        model.keep(MAILBOX, settings.place)
+    elif known != settings.place:
+        path = settings.path("database")
+        raise KeslerError(
+            f"the account {settings.account!r} of {path} has learnt the mailbox {known}, and not "
+            f"{settings.place}: give this one another account or database; or, if the mailbox has "
+            f"moved, name {known} in the settings and then let kesler mail setup change it"
+        )
+
+
+def follow(former: MailSettings, settings: MailSettings) -> None:
+    """Let the account of settings follow its mailbox to another place.
+
+    Parameters
+    ----------
+    former : the settings so far, or the same ones.
+    settings : those that replace them.
+
+    Raises
+    ------
+    KeslerError
+        If the account has learnt another mailbox than that of its settings.
+    """
+    from kesler.durable import Journal
+
+    path, account = settings.path("database"), settings.account
+    if not os.path.exists(path):
+        return
+    with Journal(path) as journal:
+        if account not in journal.models():
+            return
+        model = journal.open(account)
+        is_same = (former.path("database"), former.account) == (path, account)
+        require_own(model, former if is_same else settings)
+        model.keep(MAILBOX, settings.place)
