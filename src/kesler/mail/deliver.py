@@ -16,6 +16,7 @@ MOST_OF_ANSWER = 1 << 20
 FAILED = 75
 """EX_TEMPFAIL of sysexits.h: mail servers keep the message, and try again."""
 LONGEST_FOLDER = 200
+WIDTH = 80  # of the help
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,13 +57,20 @@ def main(arguments: list[str] | None = None) -> int:
     the server does not answer. There is no other status, as mail servers return a message to its
     sender after most others.
     """
-    parser = argparse.ArgumentParser("kesler mail deliver", description=__doc__)
+    parser = argparse.ArgumentParser(
+        "kesler mail deliver", description=__doc__, formatter_class=_formatter
+    )
     add_arguments(parser)
     try:
         options = parser.parse_args(arguments)
     except SystemExit as stop:
         return FAILED if stop.code else 0
     return run(options)
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """Return a formatter of a width of its own: the modules that ask the terminal load slowly."""
+    return argparse.HelpFormatter(prog, width=WIDTH)
 
 
 def run(options: argparse.Namespace) -> int:
