@@ -99,6 +99,17 @@ def free_ports(n: int) -> list[int]:
     return ports
 
 
+def wait_for(port: int) -> None:
+    """Wait until something answers at a port."""
+    for _ in range(400):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError(f"nothing answers at the port {port}")
+
+
 def certificates(root: Path) -> None:
     """Make an authority, and a certificate of 127.0.0.1 and localhost that it has signed."""
 
@@ -134,16 +145,7 @@ class MailServer:
         words, env = [str(each) for each in command], os.environ | environment
         self._process = subprocess.Popen(words, env=env, start_new_session=True)
         for port in (self.tls, self.plain, self.lmtp):
-            self._wait_for(port)
-
-    def _wait_for(self, port: int) -> None:
-        for _ in range(400):
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                return
-            except OSError:
-                time.sleep(0.05)
-        raise AssertionError(f"nothing answers at the port {port}")
+            wait_for(port)
 
     def stop(self) -> None:
         """End the server with the processes of its connections, which may outlive it otherwise."""

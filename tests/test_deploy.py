@@ -1,22 +1,29 @@
-"""The units of systemd and the file of the container, checked without running them."""
+"""The units of systemd, the file of the container and the proxies of the documentation, checked."""
 
 import json
+import os
 import re
 import shlex
 import shutil
+import ssl
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 from commands import kesler
 from kesler.cli.arguments import parser
+from mailserver import certificates, wait_for
+from serving import HOST, Server, free_port
 
 ROOT = Path(__file__).parents[1]
 UNITS = ["kesler-mail.service", "kesler-serve.service"]
 ANALYZE = shutil.which("systemd-analyze")
 HADOLINT = shutil.which("hadolint")
+PLACES = f"{os.environ['PATH']}:/usr/sbin"
+NGINX, CADDY = (shutil.which(name, path=PLACES) for name in ("nginx", "caddy"))
 
 
 def unit(tmp_path, name):
@@ -84,6 +91,59 @@ def test_the_container_copies_what_a_build_needs(tmp_path):
 def test_the_container_is_as_hadolint_wants_it():
     done = subprocess.run([HADOLINT, ROOT / "deploy" / "Containerfile"], capture_output=True)
     assert (done.returncode, done.stdout) == (0, b"")
+
+
+def proxy(name):
+    """The settings of a proxy, as the documentation has them."""
+    text = (ROOT / "docs/service/reverse-proxy.md").read_text()
+    return text.partition(f"\n{name}:\n\n")[2].partition("\n\n")[0]
+
+
+def nginx(tmp_path, port, server):
+    """Write the settings of nginx with places of their own; return the command that reads them."""
+    certificates(tmp_path)
+    own = proxy("nginx").replace("127.0.0.1:8000", f"{HOST}:{server.port}")
+    own = own.replace("/etc/ssl/desk.pem", f"{tmp_path}/server.pem")
+    own = own.replace("/etc/ssl/private/desk.key", f"{tmp_path}/server.key")
+    own = own.replace("listen 443 ssl", f"listen {HOST}:{port} ssl")
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = "".join(f"{each}_temp_path {tmp_path}/{each}; " for each in kinds)
+    path = tmp_path / "nginx.conf"
+    path.write_text(
+        f"daemon off; pid {tmp_path}/pid; events {{}}\n"
+        f"http {{ access_log off; {temporary}\n{own}\n}}\n"
+    )
+    return [NGINX, "-c", path, "-e", tmp_path / "log"]
+
+
+@pytest.mark.skipif(NGINX is None, reason="needs nginx")
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+def test_a_server_answers_behind_nginx(tmp_path):
+    pytest.importorskip("starlette", reason="needs the extra serve")
+    with Server(tmp_path / "desk.db") as server:
+        command = nginx(tmp_path, port := free_port(), server)
+        done = subprocess.run([*command, "-t"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "warn" not in done.stderr
+        context = ssl.create_default_context(cafile=tmp_path / "ca.pem")
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            try:
+                wait_for(port)
+                url = f"https://localhost:{port}/health"
+                with urllib.request.urlopen(url, timeout=60, context=context) as answer:
+                    assert (answer.status, answer.headers["Server"][:5]) == (200, "nginx")
+            finally:
+                process.terminate()
+
+
+@pytest.mark.skipif(CADDY is None, reason="needs caddy")
+def test_caddy_understands_its_settings(tmp_path):
+    path = tmp_path / "Caddyfile"
+    path.write_text(proxy("Caddy") + "\n")
+    command = [CADDY, "validate", "--adapter", "caddyfile", "--config", path]
+    own = {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | own)
+    assert done.returncode == 0 and "Valid configuration" in done.stdout + done.stderr, done.stderr
 
 
 def test_a_look_that_is_long_ago_is_no_health(tmp_path, capsys):
