@@ -172,6 +172,16 @@ def test_an_account_follows_its_mailbox(boxes, capsys):
     assert "learnt: 1" not in kesler(capsys, "mail", "status", settings).out
 
 
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_a_file_of_certificates_that_cannot_be_read_is_named(tmp_path, capsys, content):
+    pytest.importorskip("imapclient", reason="needs the extra mail")
+    if content is not None:
+        (tmp_path / "ca.pem").write_text(content)
+    given = ("--server", "localhost", "--user", "ann", "--password", "command:echo x")
+    done = kesler(capsys, "mail", "setup", tmp_path / "m.toml", *given, "--ca-file", "ca.pem")
+    refused(done, f"ca_file = '{tmp_path / 'ca.pem'}' cannot be read")
+
+
 def test_values_of_options_are_refused_by_the_parser(capsys):
     done = kesler(capsys, "mail", "setup", "x.toml", "--error", "3")
     assert done.code == 2 and "give a number between 0 and 1" in done.err

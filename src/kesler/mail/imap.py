@@ -69,6 +69,8 @@ class Server:
 
     Raises
     ------
+    KeslerError
+        If the file of trusted certificates cannot be read.
     LoginError
         If the user or the password is refused.
     ServerError
@@ -80,8 +82,9 @@ class Server:
         self._raw: dict[str, bytes] = {}
         self._n_odd = 0
         self._opened = ""  # the folder that is open
+        context = _trusting(settings)
         with self._in_words():
-            self._client = _connected(settings, seconds)
+            self._client = _connected(settings, context, seconds)
         try:
             self._log_in(settings, secret)
             with self._in_words():
@@ -378,10 +381,20 @@ def _listed_in(sets: Iterable[bytes], numbers: Sequence[int]) -> set[int]:
     return found
 
 
-def _connected(settings: MailSettings, seconds: float) -> Any:
-    """Return a client that is connected, and protected unless the settings say plain."""
+def _trusting(settings: MailSettings) -> ssl.SSLContext:
+    """Return what certificates are checked with; raise KeslerError if it cannot be read."""
     own = settings.path("ca_file") if settings.ca_file else None
-    context = ssl.create_default_context(cafile=own)
+    try:
+        return ssl.create_default_context(cafile=own)
+    except OSError as error:
+        raise KeslerError(
+            f"the certificates of ca_file = {own!r} cannot be read ({error.strerror}): give a file "
+            "of certificates in the PEM format"
+        ) from None
+
+
+def _connected(settings: MailSettings, context: ssl.SSLContext, seconds: float) -> Any:
+    """Return a client that is connected, and protected unless the settings say plain."""
     is_tls = settings.security == "tls"
     client = required().IMAPClient(
         settings.server,
