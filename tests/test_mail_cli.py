@@ -128,7 +128,7 @@ def test_a_file_without_a_server_or_of_another_kind_is_refused(tmp_path, capsys)
     refused(kesler(capsys, "mail", "status", path), "mail.toml: the setting server is missing")
     path.write_text("nonsense")
     refused(kesler(capsys, "mail", "status", path), "no file of TOML")
-    refused(kesler(capsys, "mail", "status", tmp_path / "none.toml"), "none.toml")
+    refused(kesler(capsys, "mail", "status", tmp_path / "none.toml"), "with kesler mail setup")
     path.write_text("user = 'ann'\nserver = 'localhost'\n")
     for action in ("status", "report", "watch"):
         refused(kesler(capsys, "mail", action, path), "run kesler mail learn")

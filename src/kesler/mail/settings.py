@@ -234,10 +234,13 @@ def read_settings(path: str) -> MailSettings:
     Raises
     ------
     KeslerError
-        If it is no file of TOML, or as :class:`MailSettings`.
+        If there is none, it is no file of TOML, or as :class:`MailSettings`.
     """
     try:
         values = tomllib.loads(Path(path).read_text("utf-8"))
+    except FileNotFoundError:
+        sentence = f"there is no file {path}: write it with kesler mail setup {path}"
+        raise KeslerError(sentence) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         sentence = f"{path} is no file of TOML ({error}): write it with kesler mail setup"
         raise KeslerError(sentence) from None
