@@ -367,12 +367,15 @@ def test_lines_with_several_labels_are_refused_where_one_is_learnt(tmp_path):
 # ---- quantized models -----------------------------------------------------------------------
 
 
+TEXTS_ASKED = ["my card has not arrived", "why is my top up still pending"]
+
+
 @pytest.fixture
 def quantized(train, tmp_path):
     """A model of a few hundred labels that has been quantized, saved and loaded."""
     model = fasttext.train_supervised(train)
     model.save_model(tmp_path / "whole")
-    whole = model.predict(["my card has not arrived", "top up"])[0]
+    whole = model.predict(TEXTS_ASKED)[0]
     model.quantize()
     model.save_model(tmp_path / "small")
     assert (tmp_path / "small").stat().st_size < (tmp_path / "whole").stat().st_size / 10
@@ -381,12 +384,11 @@ def quantized(train, tmp_path):
 
 def test_a_quantized_model_predicts_after_it_was_saved(quantized, train):
     whole, model, loaded = quantized
-    texts = ["my card has not arrived", "top up"]
     assert loaded.labels == model.labels and loaded.labels[0].startswith("__label__")
-    assert [each[0].rsplit("_", 1)[0] for each in loaded.predict(texts)[0]] == [
+    assert [each[0].rsplit("_", 1)[0] for each in loaded.predict(TEXTS_ASKED)[0]] == [
         each[0].rsplit("_", 1)[0] for each in whole
     ]
-    assert np.allclose(loaded.predict(texts, k=3)[1], model.predict(texts, k=3)[1])
+    assert np.allclose(loaded.predict(TEXTS_ASKED, k=3)[1], model.predict(TEXTS_ASKED, k=3)[1])
     n, precision, recall = loaded.test(train)
     assert n > 4000 and precision == recall > 0.5
 
