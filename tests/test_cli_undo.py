@@ -37,6 +37,7 @@ def test_options_may_be_anywhere(database, capsys):
             each for each in order if isinstance(each, str)
         ]
     assert "no event '--model'" in kesler(capsys, "undo", database, "--", "--model").err
+    assert "no event '--model'" in kesler(capsys, "undo", "--", database, "--model").err
 
 
 def test_the_answer_that_a_row_had_is_said(database, capsys):

@@ -13,7 +13,8 @@ from scipy import sparse
 from kesler import KeslerError, OnlineMultilabelClassifier, load
 from kesler.candidates import Candidates
 from kesler.data import model_file
-from kesler.online import base
+from kesler.learner import top_features
+from kesler.online import reader
 from reference_label_candidates import ReferenceLabelCandidates
 from streams import learnt
 
@@ -225,7 +226,7 @@ def test_what_no_feature_adds_to_a_score_is_the_same_for_all_rows(setting):
 def test_predictions_of_too_many_labels_are_refused(monkeypatch):
     X, sets, _ = stream(9)
     model = learner().partial_fit(X, sets)
-    monkeypatch.setattr(base, "MOST_NUMBERS", 1000)
+    monkeypatch.setattr(reader, "MOST_NUMBERS", 1000)
     for name in ("predict_proba", "decision_function", "predict"):
         with pytest.raises(KeslerError, match="predict_top"):
             getattr(model, name)(X)
@@ -238,6 +239,15 @@ def test_top_features_are_those_of_the_label():
     model = learner((4, 6, 500)).partial_fit(texts, sets)
     assert model.top_features("label 7", 1)[0][0] in ("word7", "word7 of")
     assert model.predict_top_one("word7 of all", 2)[0].label in ("label 7", "every")
+
+
+def test_top_features_do_not_depend_on_how_many_are_shown_at_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    texts = [" ".join(f"word{w}" for w in rng.integers(60, size=5)) for _ in range(200)]
+    model = learner((4, 6, 500)).partial_fit(texts, [[r % 30] for r in range(200)])
+    whole = [model.top_features(label, 9999) for label in range(30)]
+    monkeypatch.setattr(top_features, "FEATURES_AT_ONCE", 7)
+    assert [model.top_features(label, 9999) for label in range(30)] == whole
 
 
 def test_memory_follows_what_rows_had_and_not_the_number_of_labels():

@@ -10,7 +10,7 @@ from commands import kesler
 from kesler import Ensemble, KeslerError, OnlineClassifier
 from kesler.candidates import Candidates
 from kesler.distributed.parameter_mixing import mixable
-from kesler.online import base
+from kesler.online import reader
 
 RNG = np.random.default_rng(43)
 WORDS = [f"w{i}" for i in range(60)]
@@ -91,7 +91,7 @@ def test_sets_hold_the_right_class_as_often_as_asked():
 
 
 def test_scores_of_all_classes_are_refused_where_they_are_too_many(model, monkeypatch):
-    monkeypatch.setattr(base, "MOST_NUMBERS", 10 * len(model.classes_))
+    monkeypatch.setattr(reader, "MOST_NUMBERS", 10 * len(model.classes_))
     assert model.predict_proba(ASKED[:10]).shape == (10, len(model.classes_))
     for ask in (model.predict_proba, model.decision_function):
         with pytest.raises(KeslerError, match=r"11 rows and 30 classes .* predict_top\(X, n\)"):

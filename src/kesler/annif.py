@@ -143,7 +143,7 @@ class _Backend:
         """Return the number of suggestions; raise if a project or a caller gives another value."""
         from annif.exception import ConfigurationException
 
-        limit = str(params["limit"])
+        limit = str(params["limit"]).strip()
         if not limit.isdecimal() or int(limit) < 1:
             message = f"limit={limit}: give the number of suggestions, an integer of 1 or more"
             raise ConfigurationException(message, backend_id=self.backend_id)

@@ -42,8 +42,9 @@ class Command(Parser):
             return super().parse_known_args(args, namespace)
         self._add(self)
         self._is_complete = True
-        has_actions = self._subparsers is not None
-        parse = self.parse_known_args if has_actions else self.parse_known_intermixed_args
+        # Before Python 3.12.7, parsing in any order takes what follows a leading -- for options.
+        in_order = self._subparsers is not None or "--" in (args or ())
+        parse = self.parse_known_args if in_order else self.parse_known_intermixed_args
         return parse(args, namespace)
 
     def error(self, message: str) -> NoReturn:

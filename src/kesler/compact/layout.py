@@ -28,6 +28,7 @@ from kesler.errors import KeslerError
 
 HEADER = struct.Struct("<8sIIIIBBBBIqqdd")
 OF_TERMS = struct.Struct("<BBBBBH")  # the fields of `Terms`, with the length of the name
+MOST_OF_NAME = 2**16 - 1  # bytes of the name of a column
 MOST_KEY_BITS, MOST_BUCKET_BITS, FEATURES_OF_BUCKET = 32, 28, 4
 MOST_BITS = 2**32 - 1
 COLLISIONS = 1000
@@ -211,9 +212,20 @@ def _flags_of(features: Words | Terms) -> tuple[int, TextLengths]:
 
 
 def bytes_of_features(features: Words | Terms) -> bytes:
-    """Return how the features of a column are named; nothing of texts as strings."""
+    """Return how the features of a column are named; nothing of texts as strings.
+
+    Raises
+    ------
+    KeslerError
+        If the name of the column cannot be written.
+    """
     if isinstance(features, Words):
         return b""
+    if not _is_unicode(features.column) or len(features.column.encode()) > MOST_OF_NAME:
+        raise KeslerError(
+            f"the column {features.column!r:.60} has a name that a compact file cannot hold: "
+            "rename the column"
+        )
     name = features.column.encode()
     numbers = features.ngrams, *features.chars, *features.subwords
     return OF_TERMS.pack(*numbers, len(name)) + name
@@ -320,7 +332,9 @@ def _read(found: bytes, fields: list[Any]) -> Content:
     if not (n_classes and are_bits and flags in KNOWN_FLAGS):
         raise ValueError("its header holds impossible numbers")
     n_texts, n_characters, inverse, lapse = numbers
-    if min(n_texts, n_characters) < 0 or not (0 <= inverse < np.inf and 0 <= lapse <= 1):
+    is_counted = bool(n_texts or n_characters) and bool(flags & TERMS)  # texts of a column are not
+    are_shares = 0 <= inverse < np.inf and 0 <= lapse <= 1
+    if min(n_texts, n_characters) < 0 or is_counted or not are_shares:
         raise ValueError("its header holds impossible numbers")
     cursor, n_owners = _Cursor(found, HEADER.size), n_classes + bool(flags & SETS)
     widths = Widths.given(n_owners, key, bucket, code)

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,10 @@ from kesler.compact.layout import Content, from_bytes, to_bytes
 from kesler.compact.names import hashes_of, keys_of
 from kesler.data.whole_file import write_whole
 from kesler.errors import KeslerError
+
+if TYPE_CHECKING:
+    from kesler.online.classifier import OnlineClassifier
+    from kesler.online.multilabel import OnlineMultilabelClassifier
 
 Doubles = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
@@ -53,7 +57,7 @@ class CompactModel:
     @classmethod
     def of(
         cls: type[Self],
-        model: Any,
+        model: OnlineClassifier | OnlineMultilabelClassifier,
         *,
         bits: int = 4,
         n_features: int | None = None,
@@ -265,7 +269,8 @@ class CompactModel:
 
         Of label sets, the last sum is that of the levels of all labels.
         """
-        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        is_sequence = hasattr(texts, "__len__") and not isinstance(texts, str)
+        if not (is_sequence and all(isinstance(text, str) for text in texts)):
             raise KeslerError("texts must be a sequence of str: give a list of them")
         step = max(1, min(MOST_TEXTS, MOST_SCORES // len(self._content.labels)))
         for start in range(0, len(texts), step):

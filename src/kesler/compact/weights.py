@@ -210,7 +210,8 @@ def entries_of(learner: Learner, labels: list[Any]) -> Entries:
     """Return the entries of all features that have some, of any worth, for labels in an order."""
     n_rows = np.array(_statistics(learner)[:, 0])
     blocks = _blocks_of_table(learner) if learner.comparing is None else _blocks_met(learner)
-    pieces = [
+    pieces = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+    pieces += [
         (features[rows], classes[columns], table[rows, columns])
         for features, classes, table in blocks
         for rows, columns in [_of_note(table)]

@@ -137,7 +137,8 @@ def load(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
     if begins_with(path, COMPACT):
         raise KeslerError(
             f"{path}: a compact classifier, which does not learn: read it by "
-            "kesler.compact.CompactClassifier.load or kesler.fasttext.load_model"
+            "kesler.compact.CompactClassifier.load, or CompactMultilabelClassifier.load if it "
+            "predicts label sets, or kesler.fasttext.load_model"
         )
     try:
         with safe_open(path, framework="numpy") as file:

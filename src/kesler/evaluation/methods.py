@@ -66,10 +66,11 @@ class Method(ABC):
 
     def set_delay(self, delay: int) -> None:
         """Let answers arrive `delay` rows late; raise if the method learns all rows at once."""
-        raise KeslerError(
-            f"delay={delay} does not apply to a {type(self).__name__}, which learns each row "
-            "before it predicts the next: omit it, or give the learner itself"
-        )
+        if delay > 1:
+            raise KeslerError(
+                f"delay={delay} does not apply to a {type(self).__name__}, which learns each row "
+                "before it predicts the next: omit it, or give the learner itself"
+            )
 
     @abstractmethod
     def learn(self, piece: Block | Piece) -> Outcome:

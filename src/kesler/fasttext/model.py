@@ -345,7 +345,9 @@ class Model:
         """
         from kesler.fasttext.ignored import OF_QUANTIZE, warn_of
 
-        for name in ([] if input is None else ["input"]) + [*others]:
+        if input is not None:
+            others["input"] = input
+        for name in others:
             warn_of(name, OF_QUANTIZE, "quantize")
         n_features = None if cutoff == 0 else cutoff
         given = {"bits": bits, "n_features": n_features, "max_bytes": max_bytes}

@@ -18,6 +18,7 @@ from kesler.preprocessing import Counts
 
 Doubles = npt.NDArray[np.float64]
 
+FEATURES_AT_ONCE = 1 << 12  # of learners that compare candidates
 NO_METHOD = 0
 UNIT = 2  # the parameter of counts that scales rows to length 1
 
@@ -82,12 +83,14 @@ def _weights_above_virtual(learner: Learner, code: int) -> Doubles:
     """
     assert learner.comparing is not None
     n_features = learner.n_named_features
-    found, step = np.empty(n_features), 1 << 12
+    found, step = np.empty(n_features), FEATURES_AT_ONCE
     for start in range(0, n_features, step):
         features = np.arange(start, min(n_features, start + step), dtype=np.int32)
         codes = np.array([code, *range(learner.classes.n_virtual)], dtype=np.int32)
-        window = learner.comparing.show(learner, features, codes)
-        ones = ones_of(window, np.arange(len(features), dtype=np.int32))
+        row = ones_of(learner, features)
+        shown = np.r_[np.zeros(int(bool(learner.constant)), dtype=np.int32), row.indices]
+        window = learner.comparing.show(learner, shown, codes)
+        ones = row._replace(indices=np.arange(len(shown), dtype=np.int32)[-len(features) :])
         arguments = before_scaling(window)
         table, _ = contributions_of_blocks(window, ones, np.arange(2), arguments.address)
         own, virtual = table.sum(axis=2).T
