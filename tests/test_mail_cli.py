@@ -159,6 +159,33 @@ def test_two_mailboxes_share_no_account_without_a_word(boxes, capsys):
         assert "learnt: 1" in kesler(capsys, "mail", "status", each).out
 
 
+def test_mailboxes_are_equal_if_they_are_one_however_they_are_written(tmp_path):
+    own, other = tmp_path / "own", tmp_path / "other"
+    server = {"server": "localhost", "user": "ann"}
+    mailboxes = [
+        [({"maildir": each}, own) for each in ("Mail", "./Mail/", "../own/Mail", f"{own}/Mail")],
+        [({"maildir": each}, other) for each in ("Mail", f"{other}/Mail")],
+        [(server, own), (server | {"server": "LocalHost", "port": 993}, other)],
+        [(server | {"security": "plain"}, own), (server | {"security": "starttls"}, other)],
+        [(server | {"port": 1143}, own), (server | {"port": 1143, "security": "plain"}, own)],
+        [(server | {"port": 1144}, own)],
+        [(server | {"user": "bob"}, own)],
+    ]
+    identities = [{MailSettings(*each).identity for each in one} for one in mailboxes]
+    assert [len(each) for each in identities] == [1] * len(mailboxes)
+    assert len(set.union(*identities)) == len(mailboxes)
+
+
+def test_a_relative_path_in_two_folders_names_two_mailboxes(boxes, capsys):
+    for name in ("ann", "bob"):
+        (boxes / name / "mail.toml").write_text('maildir = "."\ndatabase = "../mail.db"\n')
+    assert kesler(capsys, "mail", "learn", boxes / "ann/mail.toml").code == 0
+    done = kesler(capsys, "mail", "learn", boxes / "bob/mail.toml")
+    refused(done, f"has learnt the mailbox {boxes / 'ann'}, and not {boxes / 'bob'}: give")
+    (boxes / "mail.toml").write_text('maildir = "ann"\n')
+    assert "learnt: 1" in kesler(capsys, "mail", "status", boxes / "mail.toml").out
+
+
 def test_an_account_follows_its_mailbox(boxes, capsys):
     settings = boxes / "mail.toml"
     settings.write_text(f'maildir = "{boxes / "ann"}"\n')

@@ -103,7 +103,7 @@ def test_connections_that_fail_within_tls_change_nothing(dovecot, tmp_path, harm
             pytest.raises(ServerError, match=r"localhost:\d+ has|the connection to localhost"),
             Server(broken, PASSWORD, seconds=0.5) as server,
         ):
-            [*Sorter(journal, broken).look(server, predict=False)]
+            [*Sorter(journal, settings).look(server, predict=False)]
         sorter = Sorter(journal, settings)
         with Server(settings, PASSWORD) as server:
             [*sorter.look(server, predict=False)]

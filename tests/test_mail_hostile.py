@@ -340,15 +340,17 @@ def test_pauses_grow_while_a_server_fails(journal):
         if len(pauses) == 7:
             raise Enough
 
-    with Fake({"LIST": b"TAG NO broken\r\n"}) as fake, pytest.raises(Enough):
-        for _ in watch(fake.server, Sorter(journal, fake.settings()), pause=pause):
-            pass
-    assert pauses == [1, 2, 4, 8, 1, 1, 1]  # then those between two looks
-    with Fake({"LIST": b"TAG NO broken\r\n"}) as fake, pytest.raises(Enough):
+    broken = {"LIST": b"TAG NO broken\r\n"}
+    with Fake(broken) as fake:
+        with pytest.raises(Enough):
+            for _ in watch(fake.server, Sorter(journal, fake.settings()), pause=pause):
+                pass
+        assert pauses == [1, 2, 4, 8, 1, 1, 1]  # then those between two looks
         pauses[:] = [0] * 4
-        fake.lies["EXAMINE"] = b"TAG NO broken\r\n"
-        for _ in watch(fake.server, Sorter(journal, fake.settings()), pause=pause):
-            pass
+        fake.lies = broken | {"EXAMINE": b"TAG NO broken\r\n"}
+        with pytest.raises(Enough):
+            for _ in watch(fake.server, Sorter(journal, fake.settings()), pause=pause):
+                pass
 
 
 def test_messages_are_read_up_to_a_limit(journal, monkeypatch):

@@ -25,13 +25,13 @@ def require_own(model: Model, settings: MailSettings) -> None:
     """
     known = model.kept(MAILBOX).get(MAILBOX)
     if known is None:
-        model.keep(MAILBOX, settings.place)
-    elif known != settings.place:
+        model.keep(MAILBOX, settings.identity)
+    elif known != settings.identity:
         path = settings.path("database")
         raise KeslerError(
             f"the account {settings.account!r} of {path} has learnt the mailbox {known}, and not "
-            f"{settings.place}: give this one another account or database; or, if the mailbox has "
-            f"moved, name {known} in the settings and then let kesler mail setup change it"
+            f"{settings.identity}: give this one another account or database; or, if the mailbox "
+            f"has moved, name {known} in the settings and then let kesler mail setup change it"
         )
 
 
@@ -59,4 +59,4 @@ def follow(former: MailSettings, settings: MailSettings) -> None:
         model = journal.open(account)
         is_same = (former.path("database"), former.account) == (path, account)
         require_own(model, former if is_same else settings)
-        model.keep(MAILBOX, settings.place)
+        model.keep(MAILBOX, settings.identity)

@@ -202,6 +202,13 @@ class MailSettings:
         return self.maildir or f"{self.server} as {self.user}"
 
     @property
+    def identity(self) -> str:
+        """Which mailbox it is: equal for all settings of one mailbox, however they are written."""
+        if self.maildir:
+            return os.path.abspath(self.path("maildir"))
+        return f"{self.server.lower()}:{self.port_used} as {self.user}"
+
+    @property
     def port_used(self) -> int:
         """The port, the usual one if none is given."""
         return int(self.port) or SECURITY[self.security]
