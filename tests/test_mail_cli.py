@@ -12,9 +12,12 @@ import pytest
 import pages
 from commands import kesler, refused
 from kesler import KeslerError
+from kesler.durable import Journal
 from kesler.mail import passwords
+from kesler.mail.accounts import require_own
 from kesler.mail.passwords import secret_of
 from kesler.mail.settings import SETTINGS, MailSettings, read_settings
+from kesler.mail.sorter import model_of
 from mailserver import PASSWORD, Dovecot, Person, message, needs_dovecot
 
 WORDS = {
@@ -174,6 +177,24 @@ def test_mailboxes_are_equal_if_they_are_one_however_they_are_written(tmp_path):
     identities = [{MailSettings(*each).identity for each in one} for one in mailboxes]
     assert [len(each) for each in identities] == [1] * len(mailboxes)
     assert len(set.union(*identities)) == len(mailboxes)
+
+
+def test_of_two_mailboxes_that_start_together_one_is_refused(tmp_path, monkeypatch):
+    ann, bob = (MailSettings({"server": "s", "user": name}) for name in ("ann", "bob"))
+    with Journal(tmp_path / "mail.db") as journal, Journal(tmp_path / "mail.db") as other:
+        model, faster = model_of(journal, "mail"), model_of(other, "mail")
+        kept = model.kept
+
+        def kept_before_another_starts(name):
+            found = kept(name)
+            monkeypatch.setattr(model, "kept", kept)
+            require_own(faster, bob)
+            return found
+
+        monkeypatch.setattr(model, "kept", kept_before_another_starts)
+        with pytest.raises(KeslerError, match="the mailbox s:993 as bob, and not s:993 as ann"):
+            require_own(model, ann)
+        require_own(model, bob)
 
 
 def test_a_relative_path_in_two_folders_names_two_mailboxes(boxes, capsys):

@@ -23,16 +23,22 @@ def require_own(model: Model, settings: MailSettings) -> None:
     KeslerError
         If it has learnt of another one.
     """
-    known = model.kept(MAILBOX).get(MAILBOX)
-    if known is None:
-        model.keep(MAILBOX, settings.identity)
-    elif known != settings.identity:
+    known = model.kept(MAILBOX).get(MAILBOX) or _first(model, settings.identity)
+    if known != settings.identity:
         path = settings.path("database")
         raise KeslerError(
             f"the account {settings.account!r} of {path} has learnt the mailbox {known}, and not "
             f"{settings.identity}: give this one another account or database; or, if the mailbox "
             f"has moved, name {known} in the settings and then let kesler mail setup change it"
         )
+
+
+def _first(model: Model, identity: str) -> str:
+    """Keep the mailbox of a model that has none, unless another process was faster; return it."""
+    with model.together():
+        first: str = model.kept(MAILBOX).get(MAILBOX, identity)
+        model.keep(MAILBOX, first)
+    return first
 
 
 def follow(former: MailSettings, settings: MailSettings) -> None:
