@@ -220,6 +220,15 @@ def test_an_account_follows_its_mailbox(boxes, capsys):
     assert "learnt: 1" not in kesler(capsys, "mail", "status", settings).out
 
 
+def test_no_account_follows_its_mailbox_without_the_settings(boxes, capsys):
+    settings = boxes / f"{'m' * 250}.toml"  # a temporary file beside it would have too long a name
+    settings.write_text(f'maildir = "{boxes / "ann"}"\n')
+    assert kesler(capsys, "mail", "learn", settings).code == 0
+    done = kesler(capsys, "mail", "setup", settings, "--maildir", boxes / "bob")
+    refused(done, "cannot be written")
+    assert "learnt: 1" in kesler(capsys, "mail", "status", settings).out
+
+
 @pytest.mark.parametrize("content", [None, "no certificate"])
 def test_a_file_of_certificates_that_cannot_be_read_is_named(tmp_path, capsys, content):
     pytest.importorskip("imapclient", reason="needs the extra mail")

@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from kesler.cli.mail import connected
-from kesler.mail.accounts import follow
+from kesler.mail.accounts import followed
 from kesler.mail.folders import Listed, is_inbox
 from kesler.mail.settings import SETTINGS, MailSettings, read_settings
 
@@ -32,8 +32,7 @@ def run(options: Namespace) -> None:
         if "never" not in values:
             values["never"] = [each.name for each in folders if each.has_special_use]
         _print_folders(server, folders, values["never"])
-    follow(former or settings, settings)
-    with whole_file(options.settings) as file:
+    with followed(former or settings, settings), whole_file(options.settings) as file:
         file.write(MailSettings(values, settings.folder).text.encode())
     print(f"\nwritten: {options.settings}; next: kesler mail learn {options.settings}")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from kesler.errors import KeslerError
@@ -41,28 +43,30 @@ def _first(model: Model, identity: str) -> str:
     return first
 
 
-def follow(former: MailSettings, settings: MailSettings) -> None:
-    """Let the account of settings follow its mailbox to another place.
+@contextmanager
+def followed(former: MailSettings, settings: MailSettings) -> Iterator[None]:
+    """Let the account of settings follow its mailbox to another place, unless the block fails.
 
     Parameters
     ----------
     former : the settings so far, or the same ones.
-    settings : those that replace them.
+    settings : those that replace them, which the block writes.
 
     Raises
     ------
     KeslerError
-        If the account has learnt another mailbox than that of its settings.
+        Before the block, if the account has learnt another mailbox than that of its settings.
     """
     from kesler.durable import Journal
 
     path, account = settings.path("database"), settings.account
-    if not os.path.exists(path):
-        return
-    with Journal(path) as journal:
-        if account not in journal.models():
-            return
-        model = journal.open(account)
-        is_same = (former.path("database"), former.account) == (path, account)
-        require_own(model, former if is_same else settings)
-        model.keep(MAILBOX, settings.identity)
+    is_same = (former.path("database"), former.account) == (path, account)
+    with ExitStack() as stack:
+        if os.path.exists(path):
+            journal = stack.enter_context(Journal(path))
+            if account in journal.models():
+                model = journal.open(account)
+                stack.enter_context(model.together())
+                require_own(model, former if is_same else settings)
+                model.keep(MAILBOX, settings.identity)
+        yield
