@@ -127,5 +127,5 @@ def test_items_answered_before_a_kill_do_not_wait(tmp_path):
     items.add("mail", [Item("m1", "win cash"), Item("m2", "team lunch")])
     items.close()
     desk = ModelRegistry(tmp_path / "desk.db")
-    assert [*desk.find("mail").items.said("mail")] == ["m2"]
+    assert [*desk.find("mail").items.descriptions("mail")] == ["m2"]
     desk.close()

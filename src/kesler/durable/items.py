@@ -105,12 +105,14 @@ class Items:
         with self._writing() as database:
             return [database.execute(insert, row).rowcount > 0 for row in rows]
 
-    def describe(self, model: str, said: Mapping[str, tuple[str | None, str | None]]) -> None:
+    def describe(
+        self, model: str, descriptions: Mapping[str, tuple[str | None, str | None]]
+    ) -> None:
         """Replace the titles and the notes of the items of these ids."""
         with self._writing() as database:
             database.executemany(
                 "UPDATE service_items SET title = ?, note = ? WHERE model = ? AND id = ?",
-                [(*each, model, id) for id, each in said.items()],
+                [(*each, model, id) for id, each in descriptions.items()],
             )
 
     def answer(self, model: str, ids: Iterable[str]) -> None:
@@ -194,7 +196,7 @@ class Items:
             (*given, limit, start),
         )
 
-    def said(self, model: str) -> dict[str, tuple[str | None, str | None]]:
+    def descriptions(self, model: str) -> dict[str, tuple[str | None, str | None]]:
         """Return the titles and the notes of all items by their ids."""
         query = f"SELECT id, title, note FROM service_items WHERE {_WAITS}"
         with self._lock, self._in_words():

@@ -22,7 +22,7 @@ HEARD = "heard"
 """The name of the last event that was heard of."""
 LONGEST = 300  # characters of a subject or a sender that are kept
 
-Said = tuple[str | None, str | None]
+Description = tuple[str | None, str | None]
 
 
 # ---- answers ------------------------------------------------------------------------------------
@@ -120,23 +120,23 @@ class Page:
     def _name(self) -> str:
         return self._known.model.name
 
-    def _said(self) -> dict[str, Said]:
-        """Return what is said of the items that are messages, as others may have been added."""
-        said = self._items.said(self._name).items()
-        return {id: each for id, each in said if message_of(id) in self._known.records}
+    def _descriptions(self) -> dict[str, Description]:
+        """Return the titles and the notes of the items that are messages; others may be added."""
+        found = self._items.descriptions(self._name).items()
+        return {id: each for id, each in found if message_of(id) in self._known.records}
 
     def tidy(self) -> None:
         """Remove what does not wait any more, and say of the others where they are now."""
-        said = self._said()
-        gone = [id for id in said if message_of(id) not in self._wanted]
+        described = self._descriptions()
+        gone = [id for id in described if message_of(id) not in self._wanted]
         self._items.remove(self._name, gone)
         self._mark(map(message_of, gone), is_shown=False)
         now = {
             id: ("" if self._kept == "folders" else title, _note(self._wanted[message_of(id)]))
-            for id, (title, _) in said.items()
+            for id, (title, _) in described.items()
             if message_of(id) in self._wanted
         }
-        changed = {id: each for id, each in now.items() if each != said[id]}
+        changed = {id: each for id, each in now.items() if each != described[id]}
         if changed:
             self._items.describe(self._name, changed)
 
@@ -145,16 +145,16 @@ class Page:
 
         Those that were added once and discarded on the page are not added again.
         """
-        said = {message_of(id): title for id, (title, _) in self._said().items()}
+        titles = {message_of(id): title for id, (title, _) in self._descriptions().items()}
         records = self._known.records
-        new = [i for i in self._wanted if i not in said and not records[i].is_shown]
-        untitled = [i for i, title in said.items() if self._kept == "subjects" and not title]
+        new = [i for i in self._wanted if i not in titles and not records[i].is_shown]
+        untitled = [i for i, title in titles.items() if self._kept == "subjects" and not title]
         return [*new, *untitled]
 
     def add(self, messages: Iterable[tuple[str, bytes]]) -> None:
         """Add messages, or the titles of those that wait already."""
-        waiting = {message_of(id): id for id in self._said()}
-        new, titles = list[Item](), dict[str, Said]()
+        waiting = {message_of(id): id for id in self._descriptions()}
+        new, titles = list[Item](), dict[str, Description]()
         for identity, message in messages:
             title = title_of(message) if self._kept == "subjects" else ""
             note = _note(self._wanted[identity])

@@ -238,7 +238,9 @@ class Served:
 
         The places of rows that another program has forgotten are removed as well.
         """
-        self.items.answer(self.name, [id for id in self.items.said(self.name) if self.answered(id)])
+        self.items.answer(
+            self.name, [id for id in self.items.descriptions(self.name) if self.answered(id)]
+        )
         self._remove_places_of_forgotten()
 
     def _remove_places_of_forgotten(self) -> None:

@@ -203,12 +203,12 @@ class Column:
         return self._with({"n_cells": 0, "n_misfits": 0, "misfits": ()})
 
     @property
-    def said(self) -> str:
+    def described(self) -> str:
         """The kind with its options.
 
         Examples
         --------
-        >>> Column("body", "text", {"ngrams": 2}).said
+        >>> Column("body", "text", {"ngrams": 2}).described
         'text (ngrams=2)'
         """
         shown = ", ".join(f"{name}={value}" for name, value in self.options.items())
@@ -341,8 +341,9 @@ kind, name it: columns={'a': 'category'}"]
         """
         known = {column.name: column for column in earlier}
         return [
-            f"column {each.name!r} is {each.said} now, no longer {known[each.name].said}, as the "
-            f"first rows are others; to keep its kind, name it: {known[each.name].remedy}"
+            f"column {each.name!r} is {each.described} now, no longer "
+            f"{known[each.name].described}, as the first rows are others; to keep its kind, name "
+            f"it: {known[each.name].remedy}"
             for each in self
             if known.get(each.name, each) != each
         ]
@@ -411,7 +412,7 @@ kind, name it: columns={'a': 'category'}"]
 
 def _line_of(column: Column) -> tuple[str, str, str]:
     why = "; ".join(filter(None, (column.reason, column.example, column.counted_misfits)))
-    return column.name, column.said, why
+    return column.name, column.described, why
 
 
 def _column_of_json(stored: Any) -> Column:
