@@ -57,7 +57,7 @@ def test_columns_of_another_kind_are_said(tmp_path, capsys):
     assert not kesler(capsys, "undo", tmp_path / "desk.db", "m3").err
     done = kesler(capsys, "undo", tmp_path / "desk.db", "m0")
     assert done.err.startswith("kesler: column 'body' is text (ngrams=2, chars=(4, 4)) now")
-    assert "columns={'body': 'text'}" in done.err
+    assert "columns={'body': {'kind': 'text', 'ngrams': 1}}" in done.err
 
 
 def test_the_last_events_are_listed(database, capsys):

@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+from ast import literal_eval
 
 import pytest
 from sklearn.base import clone
@@ -264,7 +265,7 @@ def test_a_correction_says_which_columns_are_of_another_kind(tmp_path, n, way):
     with Journal(tmp_path / "desk.db") as journal:
         desk = journal.open("desk", OnlineClassifier(update="pa1"))
         assert not any(receipt.kinds for receipt in desk.learn_many(given))
-        body = desk.estimator.schema_["body"]
+        body, scores = desk.estimator.schema_["body"], desk.estimator.decision_function(rows)
         assert desk.relabel("t1", "a").kinds == () == desk.undo("t2").kinds
         if way == "together":
             with desk.together():
@@ -279,9 +280,26 @@ def test_a_correction_says_which_columns_are_of_another_kind(tmp_path, n, way):
         assert (body.options, dict(now.options)) == ({}, {"ngrams": 2, "chars": (4, 4)})
         (said,) = receipt.kinds
         assert "'body' is text (ngrams=2, chars=(4, 4)) now, no longer text," in said
-        assert said.endswith("columns={'body': 'text'}")
-        kept = journal.open(
-            "kept", OnlineClassifier(update="pa1", columns={"body": {"kind": "text", "ngrams": 1}})
-        )
+        advised = literal_eval(said.partition(": columns=")[2])
+        kept = journal.open("kept", OnlineClassifier(update="pa1", columns=advised))
         kept.learn_many(given)
+        assert (kept.estimator.decision_function(rows) == scores).all()
         assert kept.undo("t0").kinds == ()
+
+
+def test_a_sign_of_decimals_is_kept_by_the_advice(path):
+    """The row taken back is the only one that tells a sign of decimals from one of thousands."""
+    cells = ["1234.5", *["1.234", "7", "3.567", "8"] * 6]
+    given = [({"size": cell, "place": "abc"[i % 3]}, "xy"[i % 2], f"r{i}", None)
+             for i, cell in enumerate(cells)]  # fmt: skip
+    with Journal(path) as journal:
+        desk = journal.open("desk", OnlineClassifier(update="pa1"))
+        desk.learn_many(given)
+        scores = desk.estimator.decision_function([row for row, *_ in given])
+        (said,) = desk.undo("r0").kinds
+        assert said.startswith("column 'size' is number (decimal=,) now, no longer number,")
+        advised = literal_eval(said.partition(": columns=")[2])
+        kept = journal.open("kept", OnlineClassifier(update="pa1", columns=advised))
+        kept.learn_many(given)
+        assert (kept.estimator.decision_function([row for row, *_ in given]) == scores).all()
+        assert kept.undo("r0").kinds == ()

@@ -32,6 +32,11 @@ TEXT_FEATURES: Mapping[str, Options] = {
     "subwords": {"ngrams": 1, "chars": (3, 5)},
 }
 """The options of texts by a name for them."""
+WITHOUT_OPTIONS: Mapping[str, Options] = {
+    "text": TEXT_FEATURES["words"],
+    "number": {"decimal": DECIMALS[0]},
+}
+"""Options that mean the same as none, of kinds whose options are inferred where none are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,14 +221,17 @@ class Column:
 
     @property
     def remedy(self) -> str:
-        """The argument that names this column.
+        """The argument that names this column, with options by which nothing of it is inferred.
 
         Examples
         --------
+        >>> Column("body", "text").remedy
+        "columns={'body': {'kind': 'text', 'ngrams': 1}}"
         >>> Column("when", "date", {"format": "%d/%m/%Y"}).remedy
         "columns={'when': {'kind': 'date', 'format': '%d/%m/%Y'}}"
         """
-        given = {"kind": self.kind, **self.options} if self.options else self.kind
+        options = self.options or WITHOUT_OPTIONS.get(self.kind)
+        given = {"kind": self.kind, **options} if options else self.kind
         return f"columns={{{self.name!r}: {given!r}}}"
 
 
