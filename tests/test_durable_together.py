@@ -303,3 +303,18 @@ def test_a_sign_of_decimals_is_kept_by_the_advice(path):
         kept.learn_many(given)
         assert (kept.estimator.decision_function([row for row, *_ in given]) == scores).all()
         assert kept.undo("r0").kinds == ()
+
+
+def test_a_column_that_only_the_row_had_is_said_to_be_gone(path):
+    rows = [{"body": "in the office " * 20, "size": i % 5} for i in range(60)]
+    rows[2] |= {"note": "blue", "key": "blue"}
+    rows[58] |= {"late": "red"}
+    with Journal(path) as journal:
+        columns = {"key": "ignore"}
+        desk = journal.open("desk", OnlineClassifier(update="pa1", columns=columns))
+        desk.learn_many([(row, "ab"[i % 2], f"r{i}", None) for i, row in enumerate(rows)])
+        first, late = desk.undo("r2"), desk.undo("r58")
+        (said,) = first.kinds
+        assert said == "column 'note' is not learnt any more, since no row has a cell in it now"
+        assert late.kinds == (said.replace("note", "late"),)
+        assert desk.undo("r3").kinds == desk.undo(late.id).kinds == ()

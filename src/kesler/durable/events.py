@@ -25,9 +25,9 @@ class Receipt(NamedTuple):
         The number of rows that the event is about: 1 for `learn_one` and `relabel`, the number of
         rows removed for those that forget, 0 for the others.
     kinds : tuple of str
-        A sentence for each column of a table whose kind differs now, with how to keep it. Kinds are
-        inferred from the first 50 rows, which are others without one that is taken back or
-        forgotten. All receipts of a call say the same.
+        A sentence for each column of a table whose kind differs now, with how to keep it, and for
+        each in which no row has a cell now. Kinds are inferred from the first 50 rows, which are
+        others without one that is taken back or forgotten. All receipts of a call say the same.
 
     Examples
     --------

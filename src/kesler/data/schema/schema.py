@@ -339,22 +339,28 @@ another kind, name it: columns={'zip': 'category'}"]
         return [column.said_misfits for column in self.columns if column.is_wrong]
 
     def changes(self, earlier: Schema) -> list[str]:
-        """Return which columns of an earlier schema are of another kind, a sentence for each.
+        """Return which columns of an earlier schema are of another kind or gone, a sentence each.
 
         Examples
         --------
         >>> Schema((Column("a", "text"),)).changes(Schema((Column("a", "category"),)))
-        ["column 'a' is text now, no longer category, as the first rows are others; to keep its \
-kind, name it: columns={'a': 'category'}"]
+        ["column 'a' is text now, no longer category, since the first 50 rows are now others; \
+to keep its kind, name it: columns={'a': 'category'}"]
         """
         known = {column.name: column for column in earlier}
-        return [
+        changed = [
             f"column {each.name!r} is {each.described} now, no longer "
-            f"{known[each.name].described}, as the first rows are others; to keep its kind, name "
-            f"it: {known[each.name].remedy}"
+            f"{known[each.name].described}, since the first 50 rows are now others; to keep its "
+            f"kind, name it: {known[each.name].remedy}"
             for each in self
             if known.get(each.name, each) != each
         ]
+        gone = [
+            f"column {each.name!r} is not learnt any more, since no row has a cell in it now"
+            for each in earlier.learnt
+            if each.name not in self
+        ]
+        return changed + gone
 
     def require_learnt(self) -> None:
         """Raise if all columns are ignored."""
