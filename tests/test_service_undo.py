@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 
 from desks import LINES, post
+from kesler import KeslerError
 
 
 def arrivals(client):
@@ -44,6 +45,33 @@ def test_what_is_taken_back_waits_where_it_waited(desk, tmp_path, monkeypatch):
     with closing(sqlite3.connect(tmp_path / "desk.db")) as database:
         kept = {id for (id,) in database.execute("SELECT id FROM service_items")}
     assert kept == {"i0", "i1", "i2", "i3", "i4", "i7", "i9"}
+
+
+def test_what_takes_back_through_other_undos_lets_the_item_wait(desk):
+    """Each undo takes back the one before: the row is taken back by every other one."""
+    for id, row in ("m0", "text 0"), ("m1", "text 1"):
+        post(desk, "learn", row=row, answer="a", id=id)
+    id = "m0"
+    for n_undos in range(1, 6):
+        id = post(desk, "undo", id=id)["id"]
+        rows = desk.get("/api/models/mail").json()["rows"]
+        assert (waiting(desk), rows) == ((["m0"], 1) if n_undos % 2 else ([], 2))
+    post(desk, "discard", ids=["m0"])
+    assert not post(desk, "undo", id="m0")["changed"] and waiting(desk) == []
+
+
+def test_rows_that_are_not_taken_back_do_not_wait(desk, monkeypatch):
+    def refuse(*given, **named):
+        raise KeslerError("the disk is full")
+
+    for id in "m0", "m1":
+        post(desk, "learn", row=f"text {id}", answer="a", id=id)
+    for name in "undo", "undo_many":
+        monkeypatch.setattr(f"kesler.durable.Model.{name}", refuse)
+    outcomes = post(desk, "undo", ids=["m0", "m1"])["outcomes"]
+    assert ["disk" in each["error"] for each in outcomes] == [True, True]
+    assert "disk" in post(desk, "undo", 422, id="m0")["error"]
+    assert waiting(desk) == []
 
 
 def test_a_correction_says_which_columns_are_of_another_kind(desk):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from queue import Empty, Full, Queue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -145,12 +146,29 @@ class Served:
     def undo(self, id: str, by: str) -> dict[str, Any]:
         """Take an event back; a row that was learnt waits for an answer again. Runs in `change`."""
         event = self.event(id)
-        if event.kind == "learn" and not event.taken_back:
-            self.items.add(self.name, [self._waiting(event)])
-        receipt = self.model.undo(id, by=by)
-        if event.kind == "undo" and not event.taken_back:
-            self.items.answer(self.name, [str(event.target)])
+        with self._following([] if event.taken_back else [self._root(event)]):
+            receipt = self.model.undo(id, by=by)
         return _receipt(receipt) | {"kind": event.kind}
+
+    def _root(self, event: Event) -> Event:
+        """Return the event that undos, of which each takes back the one before, are about."""
+        while event.kind == "undo":
+            event = self.event(event.target)
+        return event
+
+    @contextmanager
+    def _following(self, events: Iterable[Event]) -> Iterator[None]:
+        """Let the rows that a block takes back wait, and those that it restores wait no more.
+
+        They wait before the block, so that an end within it loses none; `reconcile` removes the
+        others.
+        """
+        rows = [event for event in events if event.kind == "learn"]
+        self.items.add(self.name, [self._waiting(each) for each in rows if not each.taken_back])
+        try:
+            yield
+        finally:
+            self.items.answer(self.name, [each.id for each in rows if self.answered(each.id)])
 
     def _waiting(self, event: Event) -> Item:
         """Return a row that waits again; the program that added it says what it is called."""
@@ -168,9 +186,9 @@ class Served:
 
     def _undone_together(self, rows: Mapping[str, Event], by: str) -> dict[str, dict[str, Any]]:
         """Take back rows that are learnt; return what became of each, nothing if one is refused."""
-        self.items.add(self.name, map(self._waiting, rows.values()))
         try:
-            receipts = self.model.undo_many(rows, by=by)
+            with self._following(rows.values()):
+                receipts = self.model.undo_many(rows, by=by)
         except KeslerError:
             return {}
         found = [_receipt(each) | {"kind": "learn"} for each in receipts]
