@@ -18,7 +18,7 @@ def database(tmp_path):
 
 def test_answers_are_taken_back_and_valid_again(database, capsys):
     done = kesler(capsys, "undo", database, "m2")
-    assert done.lines == ["taken back: m2, a learn of 'work'"]
+    assert done.lines == ["taken back: m2, which was learnt as 'work'"]
     assert kesler(capsys, "undo", database, "m2").lines == ["had been taken back before: m2"]
     with Journal(database) as journal:
         assert journal.open("mail").classes_.tolist() == ["spam"]
@@ -43,7 +43,23 @@ def test_options_may_be_anywhere(database, capsys):
 def test_the_answer_that_a_row_had_is_said(database, capsys):
     with Journal(database) as journal:
         journal.open("mail").relabel("m2", "spam")
-    assert kesler(capsys, "undo", database, "m2").lines == ["taken back: m2, a learn of 'spam'"]
+    done = kesler(capsys, "undo", database, "m2")
+    assert done.lines == ["taken back: m2, which was learnt as 'spam'"]
+
+
+def test_what_an_event_did_is_said(database, capsys):
+    with Journal(database) as journal:
+        mail = journal.open("mail")
+        mail.relabel("m2", "spam", event="e1")
+        mail.undo("e1", event="e2")
+        mail.rename("work", "team", event="e3")
+        mail.merge("team", "spam", event="e4")
+    assert kesler(capsys, "undo", database, "e4", "e3", "e2", "e1").lines == [
+        "taken back: e4, which merged 'team' into 'spam'",
+        "taken back: e3, which renamed 'work' to 'team'",
+        "taken back: e2, which took back e1",
+        "taken back: e1, which changed the answer of m2 to 'spam'",
+    ]
 
 
 def test_columns_of_another_kind_are_said(tmp_path, capsys):

@@ -5,12 +5,19 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from datetime import UTC, datetime
-from typing import Any
 
 from kesler.cli.journal import name_of_model, require_database
 from kesler.durable import Event, Journal
 
 LONGEST = 60  # characters of a row that are printed
+DONE: dict[str, str] = {
+    "learn": "was learnt as {0.current!r}",
+    "relabel": "changed the answer of {0.target} to {0.answer!r}",
+    "rename": "renamed {0.target!r} to {0.answer!r}",
+    "merge": "merged {0.target!r} into {0.answer!r}",
+    "undo": "took back {0.target}",
+}
+"""What an event did that can be taken back."""
 
 
 def run(options: Namespace) -> None:
@@ -20,8 +27,9 @@ def run(options: Namespace) -> None:
         model = journal.open(name_of_model(journal, options))
         before = [model.find(id) for id in options.ids]
         receipts = model.undo_many(options.ids) if options.ids else []
-        for id, event, receipt in zip(options.ids, before, receipts, strict=True):
-            print(_said(id, event, receipt.changed))
+        for event, receipt in zip(before, receipts, strict=True):
+            assert event is not None  # `undo_many` refuses an id that there is not
+            print(_said(event, receipt.changed))
         for sentence in receipts[0].kinds if receipts else ():
             print(f"kesler: {sentence}", file=sys.stderr)
         if not options.ids:
@@ -29,14 +37,10 @@ def run(options: Namespace) -> None:
                 print("\t".join(_line(event)))
 
 
-def _said(id: str, event: Event | None, done: bool) -> str:
-    what = "" if event is None else f", a {event.kind} of {_answer_of(event)!r}"
-    return f"taken back: {id}{what}" if done else f"had been taken back before: {id}"
-
-
-def _answer_of(event: Event) -> Any:
-    """Return the answer that an event gives: that of a row with the changes since."""
-    return event.current if event.kind == "learn" else event.answer
+def _said(event: Event, done: bool) -> str:
+    if not done:
+        return f"had been taken back before: {event.id}"
+    return f"taken back: {event.id}, which {DONE[event.kind].format(event)}"
 
 
 def _line(event: Event) -> list[str]:
