@@ -247,6 +247,28 @@ def test_no_class_is_answered_below_the_least_confidence(tmp_path):
     assert "confidence is that of each label" in error_of(answer, 422)
 
 
+@pytest.mark.parametrize("settings", [{}, {"update": "pa1"}])
+def test_with_a_separator_the_path_alone_is_bounded(tmp_path, settings):
+    """A model without confidences has paths, and nothing that a label could be bounded by."""
+    client = served(tmp_path / "desk.db")
+    client.post("/api/models", json={"name": "mail", "settings": settings})
+    for i in range(12):
+        post(client, "learn", row={"k": 1, "ghs"[i % 3]: 1}, answer=TAXA[i % 3])
+    asked = {"row": {"k": 1}, "separator": ";"}
+    plain, bounded = post(client, "predict", **asked), []
+    for least in (0, 1):
+        bounded.append(post(client, "predict", **asked, min_confidence=least))
+        assert bounded[-1]["label"] == plain["label"] in TAXA
+    assert bounded[0]["path"]["path"] == plain["path"]["nodes"][-1]["path"]
+    assert bounded[1]["path"]["probability"] == 1
+    answer = client.post("/api/models/mail/predict", json={"row": {"k": 1}, "min_confidence": 1})
+    if settings:
+        said = error_of(answer, 422)
+        assert said.startswith("min_confidence needs") and "out of the request" in said
+    else:
+        assert answer.json()["label"] is None
+
+
 # ---- classes that are paths ---------------------------------------------------------------------
 
 TAXA = ["k;g;s", "k;g;t", "k;h;u"]

@@ -27,8 +27,8 @@ class Wanted:
     separator : str or None, default None
         What separates the names of classes that are paths; None for no answer by paths.
     min_confidence : float or None, default None
-        The least probability of what is answered: the class is None below, and the path ends at a
-        node of at least this probability, 0.9 if it is None.
+        The least probability of what is answered. With a separator that is the path, which ends at
+        a node of at least this probability, 0.9 if it is None; else the class, which is None below.
     """
 
     coverage: float | None = None
@@ -42,6 +42,11 @@ class Wanted:
         """Return what a request asks for."""
         n_classes = MOST_FEATURES if body.probabilities is True else int(body.probabilities)
         return cls(body.coverage, n_classes, body.explain, body.separator, body.min_confidence)
+
+    @property
+    def least_of_label(self) -> float | None:
+        """The least confidence in the class; None for any, as where the path is bounded."""
+        return self.min_confidence if self.separator is None else None
 
 
 def answer_of(estimator: Any, row: Any, wanted: Wanted) -> dict[str, Any]:
@@ -75,9 +80,10 @@ def answer_of(estimator: Any, row: Any, wanted: Wanted) -> dict[str, Any]:
     if not estimator.n_known_:
         return {"label": None, "confidence": None}
     with estimator._between_trials():
-        label = estimator.predict_one(row, wanted.min_confidence)
-        answer: dict[str, Any] = {"label": jsonable(label)}
-        answer["confidence"] = _confidence(estimator, row)
+        label, confidence = estimator.predict_one(row), _confidence(estimator, row, wanted)
+        is_sure = confidence is None or confidence >= (wanted.least_of_label or 0.0)
+        answer: dict[str, Any] = {"label": jsonable(label) if is_sure else None}
+        answer["confidence"] = confidence
         if wanted.coverage is not None:
             found = estimator.predict_set_one(row, wanted.coverage)
             answer["set"] = [jsonable(each) for each in found if each is not NEW]
@@ -108,12 +114,17 @@ def ranked(estimator: Any, row: Any, n: int) -> list[tuple[Any, float]]:
     return [(jsonable(label), probability) for label, _, probability in found]
 
 
-def _confidence(estimator: Any, row: Any) -> float | None:
-    """Return the confidence in the prediction, None where the model has none."""
+def _confidence(estimator: Any, row: Any, wanted: Wanted) -> float | None:
+    """Return the confidence in the prediction, None where the model has none and needs none."""
     try:
         return float(estimator.confidence_one(row))
-    except (AttributeError, KeslerError):
-        return None
+    except (AttributeError, KeslerError) as error:
+        if wanted.least_of_label is None:
+            return None
+        raise KeslerError(
+            f"min_confidence needs the confidence of a label, but {error}; or leave min_confidence "
+            "out of the request"
+        ) from error
 
 
 def jsonable(value: Any) -> Any:

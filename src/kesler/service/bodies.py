@@ -96,8 +96,8 @@ class PredictRequest(Request):
     min_confidence: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None,
         Meta(
-            description="the least probability of what is answered: label is null below, and path "
-            "ends at a node of at least this one (0.9 if none is given)"
+            description="the least probability of what is answered: with separator, path ends at a "
+            "node of at least this one (0.9 if none is given); else label is null below"
         ),
     ] = None
 
@@ -306,7 +306,10 @@ class Prediction(Struct):
 
     label: Annotated[
         Label | None,
-        Meta(description="the class; null before the first is learnt, and below min_confidence"),
+        Meta(
+            description="the class; null before the first is learnt, and below min_confidence "
+            "without separator"
+        ),
     ]
     confidence: Annotated[
         float | None, Meta(description="the probability that the most probable class is right")
