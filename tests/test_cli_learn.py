@@ -21,6 +21,9 @@ from commands import (
     write_vw,
 )
 from kesler import OnlineClassifier, load
+from kesler.cli.learn import _of_first_rows
+from kesler.evaluation.comparison import Comparison
+from kesler.evaluation.tables import Piece, Table
 from kesler.online.blocks import learn_rows
 from kesler.updates import SimProj
 from streams import learnt
@@ -336,6 +339,17 @@ def test_a_line_that_is_too_long_is_refused(capsys, tmp_path):
     command = ("learn", tmp_path / "model", path)
     refused(kesler(capsys, *command, "--max-line", "262144"), "line 2", "--max-line")
     assert kesler(capsys, *command).code == 0
+
+
+def test_a_model_that_did_not_learn_its_first_rows_again_gives_no_such_reason():
+    """Two models of as many rows and of other mistakes, in place of a cause that is not known."""
+    rows = [{"size": i % 5, "note": "in the office " * 9} for i in range(60)]
+    run, model = (OnlineClassifier(update="pa1") for _ in range(2))
+    comparison = Comparison({"run": run})
+    assert [*comparison.run([Piece(Table.of(rows, [*"ab"] * 30), 0, 60)])]
+    model.partial_fit(rows, ["a"] * 60)
+    assert run.n_trials_ == model.n_trials_ and run.n_mistakes_ != model.n_mistakes_
+    assert _of_first_rows(model, comparison) == ""
 
 
 def test_the_mistakes_of_a_model_that_learnt_its_first_rows_again_are_said(tmp_path, capsys):

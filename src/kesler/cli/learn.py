@@ -74,14 +74,18 @@ def run(options: Namespace) -> None:
 
 
 def _of_first_rows(model: Any, comparison: Comparison) -> str:
-    """Return a line with the mistakes of the model where they differ from those of the run."""
+    """Return a line with the mistakes of a model that learnt its first rows again in this run.
+
+    It is empty where they are those of the run, and after a run that continues another.
+    """
     (found,) = comparison.results().values()
-    if found.n_trials != model.n_trials_ or found.n_mistakes == model.n_mistakes_:
+    is_whole = found.n_trials == model.n_trials_ and model._input.columns.learnt_again
+    if not is_whole or found.n_mistakes == model.n_mistakes_:
         return ""
     return (
         f"mistakes: {found.n_mistakes:,} on the way, as in the table; {model.n_mistakes_:,} of the "
         "model, as kesler show prints: it learnt its first rows again when later ones among them "
-        "changed the kinds of the columns\n"
+        "changed how the columns are read\n"
     )
 
 

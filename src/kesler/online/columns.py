@@ -36,12 +36,15 @@ class ColumnReader:
     state : the schema, the moments of numbers and the first rows; None where rows are no table.
     scored : the columns with the cells of rows that were scored, if these are counted.
     left_out : the names that only later rows have, of which a warning has been given.
+    learnt_again : whether first rows have been learnt again, as later ones changed how they are
+        read.
     """
 
     def __init__(self) -> None:
         self.state: TableState | None = None
         self.scored: Schema | None = None
         self.left_out = set[str]()
+        self.learnt_again = False
         self._are_numbers: tuple[Any, bool] = (None, False)
         self._plan: RowPlan | None = None  # of the schema that follows
         self._planned: Schema | None = None

@@ -276,7 +276,9 @@ def _begin_again(
     """Learn the first rows again, with another schema or other inputs."""
     model._learner = None
     model._input.begin_again()
-    model._input.columns.state = state.begun(schema, found, again=True)
+    columns = model._input.columns
+    columns.state = state.begun(schema, found, again=True)
+    columns.learnt_again |= bool(state.kept)
     for earlier in state.kept or ():
         for block in _blocks_of(model, earlier):
             model._learn(*block)
