@@ -164,11 +164,14 @@ class Served:
         others.
         """
         rows = [event for event in events if event.kind == "learn"]
-        self.items.add(self.name, [self._waiting(each) for each in rows if not each.taken_back])
+        learnt = [each for each in rows if not each.taken_back]
+        self.items.add(self.name, map(self._waiting, learnt))
         try:
             yield
-        finally:
-            self.items.answer(self.name, [each.id for each in rows if self.answered(each.id)])
+        except BaseException:
+            self.items.answer(self.name, [each.id for each in learnt])
+            raise
+        self.items.answer(self.name, [each.id for each in rows if each.taken_back])
 
     def _waiting(self, event: Event) -> Item:
         """Return a row that waits again; the program that added it says what it is called."""
