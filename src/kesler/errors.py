@@ -129,12 +129,12 @@ def set_state(self: Any, state: dict[str, Any]) -> None:
     """
     from kesler import __version__
 
-    if state.get(WRITTEN_BY) != __version__:
-        writer = f"kesler {state[WRITTEN_BY]}" if WRITTEN_BY in state else "an earlier kesler"
+    written_by = state.get(WRITTEN_BY, __version__)  # copies within a process name no version
+    if written_by != __version__:
         files = "; files that `save` writes are read by all later versions"
         raise KeslerError(
-            f"this {type(self).__name__} was pickled by {writer}, and this is kesler "
-            f"{__version__}, which may store other things: load it with {writer}"
+            f"this {type(self).__name__} was pickled by kesler {written_by}, and this is kesler "
+            f"{__version__}, which may store other things: load it with kesler {written_by}"
             f"{files if hasattr(type(self), 'save') else ', or fit it again'}"
         )
     vars(self).update((name, value) for name, value in state.items() if name != WRITTEN_BY)
