@@ -369,6 +369,10 @@ def several_columns():
     return OnlineClassifier(columns=columns).fit(rows, [*"ab"] * 6)
 
 
+def of_categories():
+    return OnlineClassifier().fit([{"text": text} for text in FEW * 9], [*"ab"] * 54)
+
+
 def of_vectors():
     return OnlineClassifier(vectors="words.vec")
 
@@ -382,6 +386,7 @@ def of_candidates():
     ("make", "kind", "said"),
     [
         (several_columns, CompactClassifier, "has learnt several columns of tables"),
+        (of_categories, CompactClassifier, "numbers or categories: .* says that it has texts"),
         (of_vectors, CompactClassifier, r"learns vectors of words \(vectors, pretrainedVectors\)"),
         (of_candidates, CompactMultilabelClassifier, "64 candidates of 200 labels"),
         (desk, CompactMultilabelClassifier, "OnlineClassifier has no compact form of type"),

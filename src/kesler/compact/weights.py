@@ -157,8 +157,9 @@ def features_of(model: Model) -> Words | Terms:
     learnt = [] if schema is None else schema.learnt
     if names is None or [column.kind for column in learnt] != ["text"]:
         raise KeslerError(
-            "this classifier has learnt several columns of tables, or numbers: a compact form "
-            "exists for one that has learnt texts, as strings or in one column"
+            "this classifier has learnt several columns of tables, or numbers or categories: a "
+            "compact form exists for one that has learnt texts, as strings or in one column, of "
+            "which columns={NAME: 'text'} says that it has texts"
         )
     return Terms.of(learnt[0])
 
