@@ -14,9 +14,12 @@ static double root(double square)
 static int best_of(const i64 *scores)
 {
     int best = 0;
+    i64 most = scores[0]; /* held, since reading it again costs more than all else of a class */
     for (int i = 1; i < N_CLASSES; i++)
-        if (scores[i] > scores[best])
+        if (scores[i] > most) {
+            most = scores[i];
             best = i;
+        }
     return best;
 }
 

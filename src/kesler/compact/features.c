@@ -279,6 +279,8 @@ static u32 damped(u32 n)
 static u64 add_up(const struct reading *reading, int is_short, i64 *scores)
 {
     u64 square = reading->n_unknown * ONE * ONE;
+    i64 products[1 << CODE_BITS]; /* of the levels and a number of times, most often the same */
+    u32 factor = 0;
     for (int i = 0; i < N_OWNERS; i++)
         scores[i] = 0;
     for (size_t j = 0; j < reading->n_used; j++) {
@@ -287,10 +289,14 @@ static u64 add_up(const struct reading *reading, int is_short, i64 *scores)
         u64 at = feature[0];
         u32 n = lowest(bits_from(records, at) >> REST_BITS, COUNT_BITS);
         square += (u64)times * times;
+        if (times != factor) {
+            factor = times;
+            for (int c = 0; c < 1 << CODE_BITS; c++)
+                products[c] = (i64)factor * levels[c];
+        }
         for (at += REST_BITS + COUNT_BITS; n; n--, at += ENTRY_BITS) {
             const u64 entry = bits_from(records, at);
-            scores[lowest(entry, OWNER_BITS)] +=
-                (i64)times * levels[lowest(entry >> OWNER_BITS, CODE_BITS)];
+            scores[lowest(entry, OWNER_BITS)] += products[lowest(entry >> OWNER_BITS, CODE_BITS)];
         }
     }
     return square;

@@ -84,10 +84,9 @@ def add_points_of(learner, candidates, i, p, n_touched):
     last = entries.numbers.shape[1] - 1
     for e in range(entries.starts[i], entries.starts[i] + (1 << p)):
         r = entries.owners[e]
-        if r == NONE:
-            continue
         points = np.float64(entries.numbers[e, last]) * factor
-        if not points > 0:  # as of statistics in a file that was altered
+        # Points are not above 0 in a file that was altered.
+        if (r == NONE) | (not points > 0):
             continue
         if choice.points[r] == 0:
             choice.touched[n_touched] = r
