@@ -1,11 +1,11 @@
 """Filing mail: rows of messages with their threads, on seven Enron users, and what else is done.
 
-    python benchmarks/mail.py [--nightly USER ...] [--weekly USER ...]
+    python benchmarks/mail.py [--nightly USER ...]
 
 This needs KESLER_DATA. Each message is predicted before it is learnt, in the order of dates. The
-script writes benchmarks/results/mail.md. The models that are fitted again each night take two
-minutes to an hour for a user: `--nightly` runs them, `--weekly` those that are fitted each week,
-and their mistakes are stored in benchmarks/results/mail_nightly.json.
+script writes benchmarks/results/mail.md. The models that are fitted again each night take two to
+ten minutes for a user: `--nightly` runs them, and their mistakes are stored in
+benchmarks/results/mail_nightly.json.
 """
 
 from __future__ import annotations
@@ -114,14 +114,13 @@ def wrong(found: Predictions, folders: list[str]) -> int:
     return sum(a != b for a, b in zip(found, folders, strict=True)) - len({*folders})
 
 
-def run_refitted(user: str, every: int) -> None:
-    """Store the mistakes of models that are fitted again after each so many days."""
+def run_refitted(user: str) -> None:
+    """Store the mistakes of models that are fitted again after each day."""
     mail = load_enron(user)
-    days = [int(record["ts"]) // (86400 * every) for record in mail.records]
+    days = [int(record["ts"]) // 86400 for record in mail.records]
     n = wrong(nightly(texts_of(user, WORDS), mail.y, days), mail.y)
     stored = json.loads(NIGHTLY.read_text()) if NIGHTLY.exists() else {}
-    found = stored | {user: {"every": every, "mistakes": n}}
-    NIGHTLY.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    NIGHTLY.write_text(json.dumps(stored | {user: n}, indent=1, sort_keys=True) + "\n")
 
 
 # ---- mistakes -------------------------------------------------------------------------------
@@ -137,13 +136,12 @@ def add_mistakes(page: Report) -> None:
             (
                 mistakes(texts_of(user, ARRIVING), y),
                 wrong(naive_bayes(texts, y), y),
-                stored[user]["mistakes"],
+                stored[user],
                 wrong(threads_alone(mail.keys, y), y),
                 min(PUBLISHED[user]) * len(y) / 100,
             )
         )
         cells = [f"{100 * n / len(y):.2f}" for n in (ours[-1], *others[-1])]
-        cells[3] += "" if stored[user]["every"] == 1 else " (weekly)"
         rows.append([user, f"{len(y):,}", *cells])
     names = ("words of the same", "naive Bayes", "TF-IDF + LinearSVC", "threads alone", "published")
     page.add(
@@ -159,11 +157,10 @@ Of what a message has when it arrives: sender, recipients, date, subject, body a
 addresses, without the headers that the export of this corpus has written (below). "rows with
 threads" is the default on the rows of `kesler.mail`, "words of the same" the default on one text of
 the same fields; the others do without the date. TF-IDF and LinearSVC of scikit-learn are fitted at
-the start of each day to all messages before it, for kaminski-v of each week, as days take more than
-25 minutes; naive Bayes is multinomial, on counts, and learns each message. "threads alone" is the
-folder of the thread, or of the sender's last message, or the last folder. The first message of a
-folder, which no method can know, counts for none. "published" is the least of the three in Table 1
-of Fink et al. (2006), which has all headers.
+the start of each day to all messages before it; naive Bayes is multinomial, on counts, and learns
+each message. "threads alone" is the folder of the thread, or of the sender's last message, or the
+last folder. The first message of a folder, which no method can know, counts for none. "published"
+is the least of the three in Table 1 of Fink et al. (2006), which has all headers.
 
 Fields, values and the rule of filing were chosen on these seven users, among about 160 kinds of
 rows, 8 measures of sureness and 800 rules of thresholds; the figures of ours are therefore
@@ -581,12 +578,9 @@ def main() -> int:
     """Run the study and write its page."""
     parser = script_parser(__doc__, __file__)
     parser.add_argument("--nightly", nargs="+", choices=USERS, default=[], metavar="USER")
-    parser.add_argument("--weekly", nargs="+", choices=USERS, default=[], metavar="USER")
     options = parser.parse_args()
     for user in options.nightly:
-        run_refitted(user, 1)
-    for user in options.weekly:
-        run_refitted(user, 7)
+        run_refitted(user)
     page = Report("mail", "Filing mail", options.results)
     add_mistakes(page)
     add_all_headers(page)

@@ -6,14 +6,17 @@ from argparse import Namespace
 
 from kesler.cli.mail import connected, line_of, message_of, sorter_of
 
+BEFORE = "had been taken back before"
+LATER = "is moved back when kesler mail watch finds it in the folder that it was moved to"
+
 
 def run(options: Namespace) -> None:
     """Take back the answer of a message; if it was moved, move it back to the inbox."""
     with sorter_of(options) as sorter:
         identity = message_of(sorter, options)
-        for done in sorter.undo(identity):
-            print(line_of(done))
+        lines = list(map(line_of, sorter.undo(identity)))
         if sorter.known.records[identity].due == "back":
             with connected(sorter.settings) as server:
-                for done in sorter.look(server, predict=False, only=identity):
-                    print(line_of(done))
+                lines += map(line_of, sorter.look(server, predict=False, only=identity))
+        is_due = sorter.known.records[identity].due == "back"
+        print(*lines or [f"{LATER if is_due else BEFORE}: {identity}"], sep="\n")
