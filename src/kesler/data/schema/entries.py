@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,7 @@ class Entries:
         get consecutive numbers beyond the vocabulary.
         """
         known = vocabulary.indices
-        numbers = np.array([known.get(name, -1) for name in self.names], dtype=np.int64)
+        numbers = np.fromiter(map(known.get, self.names, repeat(-1)), np.int64, len(self.names))
         if learn:
             for code in self._in_order((numbers < 0).nonzero()[0]):
                 numbers[code] = known.setdefault(self.names[code], len(known))
