@@ -50,6 +50,8 @@ def plain(label: Label) -> Label:
     >>> plain(np.int64(3)), plain(Decimal("3.00")), plain(Decimal("1.3")), plain(np.float32(1.3))
     (3, 3, 1.3, 1.3)
     """
+    if type(label) is str:
+        return label
     if isinstance(label, Decimal):
         return int(label) if label == label.to_integral_value() else float(label)
     if isinstance(label, (np.float16, np.float32)):

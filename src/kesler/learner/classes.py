@@ -190,6 +190,8 @@ labels of one type
         if self.declared is not None:
             self._require_declared(new)
             return new
+        if {*map(type, [*self.labels[:1], *new])} == {str}:
+            return new  # texts are classes, and can be ordered
         require_few_fractions(new, self.labels)
         for label in new:
             _require_class(label)
