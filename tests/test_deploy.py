@@ -10,6 +10,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -34,15 +35,31 @@ def unit(tmp_path, name):
     return path
 
 
-@pytest.mark.skipif(ANALYZE is None, reason="needs systemd-analyze")
-@pytest.mark.parametrize("name", UNITS)
-def test_units_are_understood_and_have_few_rights(tmp_path, name):
-    path = str(unit(tmp_path, name))
+def require_few_rights(path):
+    """A unit, with the settings of the folder beside it, is understood and has few rights."""
     done = subprocess.run([ANALYZE, "verify", path], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     least = [ANALYZE, "security", "--offline=true", "--threshold=20", path]
     done = subprocess.run(least, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-300:]
+
+
+@pytest.mark.skipif(ANALYZE is None, reason="needs systemd-analyze")
+@pytest.mark.parametrize("name", UNITS)
+def test_units_are_understood_and_have_few_rights(tmp_path, name):
+    require_few_rights(unit(tmp_path, name))
+
+
+@pytest.mark.skipif(ANALYZE is None, reason="needs systemd-analyze")
+def test_the_unit_of_a_maildir_is_understood_and_has_few_rights(tmp_path):
+    path = unit(tmp_path, "kesler-mail.service")
+    text = (ROOT / "docs/guides/mail.md").read_text()
+    changed = text.partition("\n    [Service]\n")[2].partition("\n\n")[0]
+    assert "BindPaths" in changed
+    folder = tmp_path / f"{path.name}.d"
+    folder.mkdir()
+    (folder / "override.conf").write_text(f"[Service]\n{dedent(changed)}\n")
+    require_few_rights(path)
 
 
 @pytest.mark.parametrize("name", UNITS)
@@ -75,6 +92,15 @@ def test_the_container_runs_commands_that_there_are_without_rights():
     _, *health = json.loads(found["HEALTHCHECK"].partition("CMD ")[2])
     options = parser().parse_args(health)
     assert (options.mail_action, options.max_age) == ("status", 600)
+
+
+@pytest.mark.parametrize(
+    "name", ["deploy/Containerfile", "docs/guides/mail.md", "docs/service/reverse-proxy.md"]
+)
+def test_podman_builds_the_format_that_has_a_check_of_health(name):
+    """The usual one of podman leaves it out."""
+    builds = re.findall(r"podman build .*", (ROOT / name).read_text())
+    assert builds and all("--format docker" in each for each in builds)
 
 
 def test_the_container_copies_what_a_build_needs(tmp_path):
