@@ -7,6 +7,7 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+from homemade import part_way
 from kesler import KeslerError, OnlineClassifier
 from kesler.checks import (
     LAWS,
@@ -42,7 +43,7 @@ def test_all_laws_but_one_catch_a_bug():
 
 
 def test_a_model_that_loses_its_file_is_caught(monkeypatch):
-    monkeypatch.setattr("kesler.online.loading.load", lambda path: OnlineClassifier())
+    monkeypatch.setattr("kesler.online.loading.load", lambda path, custom: OnlineClassifier())
     with pytest.raises(LawBroken, match="resumes otherwise"):
         LAWS["saved_models_resume"](OnlineClassifier())
 
@@ -54,6 +55,7 @@ def test_a_model_that_loses_its_file_is_caught(monkeypatch):
         OnlineClassifier("multi", update="perceptron"),
         OnlineClassifier("multi", update="pa1", averaged=True),
         OnlineClassifier(kernel="rbf"),
+        OnlineClassifier("multi", update=part_way),
     ],
     ids=str,
 )

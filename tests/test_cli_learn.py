@@ -242,6 +242,20 @@ def test_a_table_is_learnt_as_a_data_frame_is(capsys, tmp_path):
     assert model.predict_one({"two": -1.0, "one": 1.0, "three": 0.0}) in model.classes_
 
 
+def test_the_error_on_known_classes_is_named_where_most_rows_are_the_first_of_theirs(
+    capsys, tmp_path
+):
+    rows = [(f"class {i}", ["all", f"word{i}"]) for i in range(6)]
+    path = write_jsonl(tmp_path / "rows.jsonl", [*rows, *rows[:2]])
+    done = kesler(capsys, "learn", tmp_path / "model", path, "--update", "pa1")
+    n_mistakes = load(tmp_path / "model").n_mistakes_
+    assert "first rows of classes: 6 of 8, which are no mistakes; of the other 2" in done.out
+    assert done.out.split("in %: ")[1].split("\n")[0].endswith(f"{50 * n_mistakes:.2f}")
+    path = write_jsonl(tmp_path / "more.jsonl", [*rows, *rows, *rows])
+    done = kesler(capsys, "learn", tmp_path / "another", path, "--update", "pa1")
+    assert "first rows" not in done.out
+
+
 @pytest.fixture
 def finished(capsys, tmp_path):
     """A model learnt from rows.jsonl, with its bytes."""

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from kesler import OnlineClassifier
-from kesler.compiled.jit import pointers
+from kesler.compiled.jit import background, pointers
+from kesler.learner import batches
 
 TESTS = Path(__file__).parent
 SOURCE = str(Path(sys.modules["kesler"].__file__ or "").parents[1])
@@ -225,3 +226,17 @@ def test_the_process_that_compiles_does_not_import_modules_of_users(tmp_path):
     (tmp_path / "mine.py").write_text(MODULE)
     ran(RULE.format(folder=str(tmp_path)), tmp_path)
     assert len((tmp_path / "imports").read_text().split()) == 1
+
+
+def test_calls_of_many_rows_wait_for_the_compiler_and_those_of_one_row_do_not(monkeypatch):
+    monkeypatch.delenv("KESLER_COMPILE", raising=False)
+    monkeypatch.setattr(background.COMPILING, "is_busy", True)
+    monkeypatch.setattr(batches, "_interpreted", {"n_rows": 0})
+    found = []
+    for n_rows in (1, 400, 1, 200, 1):
+        with batches.compiled_for(n_rows):
+            found.append(background.is_on())
+    assert found == [True, True, True, False, True]
+    monkeypatch.setattr(background.COMPILING, "is_busy", False)
+    with batches.compiled_for(10_000):  # nothing is left to compile
+        assert background.is_on()

@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 import kesler
 from kesler import KeslerError, OnlineClassifier, OnlineMultilabelClassifier, progressive_validate
 from kesler.datasets import load_pendigits
+from kesler.errors import MismatchWarning
 from kesler.evaluation.comparing import ComparisonResult
 from kesler.evaluation.results import no_label
 from kesler.evaluation.tables import Table
@@ -482,3 +483,11 @@ def test_logistic_regression_beats_the_baselines():
     methods = [make_pipeline(StandardScaler(), LogisticRegression()), *BASELINES]
     found = kesler.compare(methods, X, NAMES)
     assert min(found, key=lambda name: found[name].n_mistakes) == "Pipeline"
+
+
+def test_methods_that_have_learnt_before_are_named():
+    model = OnlineClassifier("multi", update="pa1").fit(X[:20], DIGITS[:20])
+    methods = {"old": model, "new": OnlineClassifier("multi", update="pa1")}
+    with pytest.warns(MismatchWarning, match="old has learnt 20 rows before this") as warned:
+        kesler.compare(methods, X, DIGITS)
+    assert len(warned) == 1

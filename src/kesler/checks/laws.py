@@ -184,7 +184,7 @@ def saved_models_resume(estimator: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.kes")
         resumed.model.save(path)
-        resumed.model = load(path)
+        resumed.model = load(path, custom=estimator.get_params(deep=False).values())
     for each in (whole, resumed):
         each.learn(X[40:], y[40:])
     require_same(whole, resumed, "it resumes otherwise")

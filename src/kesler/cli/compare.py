@@ -95,6 +95,7 @@ def _compare(options: Namespace) -> Compared:
     bounds, asked = bounds_of(methods, results, stored) if options.bounds else {}, asked_by(methods)
     summary = table.summary(results, bounds, asked, options.top)
     print(f"\n{table.statement(stream, comparison, options.delay)}\n\n{summary}")
+    table.print_first_rows(results)
     table.print_columns(methods.values())
     account = files.account(stream, comparison, lines, bounds, asked)
     return Compared(stream.source, results, {**account, "delay": options.delay})

@@ -62,6 +62,7 @@ def run(options: Namespace) -> None:
     print(
         f"\n{table.statement(stream, comparison)}\n\n{table.summary(comparison.results(), {}, {})}"
     )
+    table.print_first_rows(comparison.results())
     table.print_columns([model])
     table.print_left_out(files.left_out(options, progress.reading))
     if model.answer.kind == "costs":

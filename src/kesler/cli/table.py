@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kesler.bounds.mistakes import MistakeBound
 
 GAP = "   "
+MANY_FIRST = 3  # first rows of classes are named where there are more than one in so many
 LEGEND = "Mistakes in % of the trials so far (error)"
 LEGEND_OF_PAIRS = f"{LEGEND} and of those since the previous line (last)"
 
@@ -101,6 +102,18 @@ def print_columns(methods: Iterable[Any]) -> None:
         print(f"\n{schema}")
         for sentence in schema.misfits:
             print(f"\n{spoken(sentence)}")
+
+
+def print_first_rows(results: Mapping[str, MethodResult]) -> None:
+    """Print the errors on rows of known classes, where many rows are the first of their class."""
+    one = next(iter(results.values()))
+    n_known = one.n_trials - one.n_first_seen
+    if n_known and MANY_FIRST * one.n_first_seen > one.n_trials:
+        errors = (f"{name} {100 * each.n_mistakes / n_known:.2f}" for name, each in results.items())
+        print(
+            f"\nfirst rows of classes: {one.n_first_seen:,} of {one.n_trials:,}, which are no "
+            f"mistakes; of the other {n_known:,} are wrong, in %: {', '.join(errors)}"
+        )
 
 
 def print_left_out(names: Sequence[str]) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, MismatchWarning
 from kesler.evaluation.adapters import Refit, method_of, require_refit
 from kesler.evaluation.comparison import Comparison
 from kesler.evaluation.methods import BASELINES, KeslerMethod, Method, require_delay
@@ -106,7 +107,7 @@ def compare(
         "ensemble", "kernel", "HYPOTHESES[:UPDATE[:C]]" as on the command line, such as
         "hybrid:pa1:0.01", or that of a baseline, "most frequent class" or "last answer again". In a
         list, methods without a name are called by the names of their classes or functions. Objects
-        learn in place.
+        learn in place; a warning says which have learnt rows before.
 
         None stands for the default learner, the ensemble, the three ways of sharing hypotheses
         ("multi", "single" and "hybrid", under PA-I), for dense rows of at most 100 features a
@@ -154,6 +155,7 @@ def compare(
     table = Table.of(X, y, sample_weight)
     chosen = _chosen(methods, table)
     wrapped = {name: method_of(each, table, classes, refit, delay) for name, each in chosen.items()}
+    _warn_of_learnt(wrapped)
     if n_threads is None and not all(map(_is_own, wrapped.values())):
         n_threads = 1  # methods in Python gain nothing from threads, and may not be made for them
     comparison = Comparison(wrapped, n_threads, keep_predictions=True, top=top)
@@ -161,6 +163,17 @@ def compare(
         for line in comparison.run([Piece(table, 0, len(table))]):
             task.report(line.n_trials)
     return ComparisonResult(comparison.validated(), top)
+
+
+def _warn_of_learnt(methods: Mapping[str, Method]) -> None:
+    for name, method in methods.items():
+        if isinstance(method, KeslerMethod) and method.n_known:
+            warnings.warn(
+                f"{name} has learnt {method.learner.n_trials_:,} rows before this comparison, and "
+                "goes on from them: give sklearn.base.clone(model) to begin anew",
+                MismatchWarning,
+                stacklevel=3,  # of the caller of `compare`
+            )
 
 
 def _is_own(method: Method) -> bool:

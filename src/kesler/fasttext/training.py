@@ -41,7 +41,8 @@ def train_supervised(
         compressed or not. All lines are held in memory. Lines without labels, or that
         cannot be read, are left out, with a warning.
     epoch : int, 1 or more, optional
-        The number of passes over the rows. More passes take longer, and fit rare classes better.
+        The number of passes over the rows. More passes take longer, fit rare classes better, and
+        make probabilities too high, which are calibrated by predictions of the first pass.
         By default, and always for label sets, as many as `fit` makes.
     wordNgrams : int from 1 to 3, optional
         The longest run of words that is a feature. By default 2 for short texts and 1 for others.
