@@ -12,7 +12,7 @@ import pytest
 
 from kesler import OnlineClassifier
 from kesler.compiled.jit import background, pointers
-from kesler.learner import batches
+from kesler.online import training
 
 TESTS = Path(__file__).parent
 SOURCE = str(Path(sys.modules["kesler"].__file__ or "").parents[1])
@@ -231,12 +231,12 @@ def test_the_process_that_compiles_does_not_import_modules_of_users(tmp_path):
 def test_calls_of_many_rows_wait_for_the_compiler_and_those_of_one_row_do_not(monkeypatch):
     monkeypatch.delenv("KESLER_COMPILE", raising=False)
     monkeypatch.setattr(background.COMPILING, "is_busy", True)
-    monkeypatch.setattr(batches, "_interpreted", {"n_rows": 0})
+    monkeypatch.setattr(training, "_interpreted", {"n_rows": 0})
     found = []
     for n_rows in (1, 400, 1, 200, 1):
-        with batches.compiled_for(n_rows):
+        with training.compiled_for(n_rows):
             found.append(background.is_on())
     assert found == [True, True, True, False, True]
     monkeypatch.setattr(background.COMPILING, "is_busy", False)
-    with batches.compiled_for(10_000):  # nothing is left to compile
+    with training.compiled_for(10_000):  # nothing is left to compile
         assert background.is_on()

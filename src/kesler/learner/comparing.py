@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.hypotheses import PerClass, Shared
-from kesler.learner.batches import compiled_for
 from kesler.learner.classes import ClassTable
 from kesler.learner.entries import PREFIX, Entries
 from kesler.learner.events import encoded_targets_of, no_ratings, task_of, task_of_rows
@@ -204,17 +203,16 @@ class Comparing:
         """Score rows; yield what is said of blocks of rows, before the next block."""
         from kesler.compiled.candidates.trial import begin, predict_end
 
-        with compiled_for(len(task.arrays.predictions)):
-            for rows in _blocks(task):
-                part = task_of_rows(task, rows)
-                self._provide(learner, _longest(part))
-                outer, own, window = self._addresses(learner)
-                for t in range(len(part.arrays.predictions)):
-                    begin(outer, own, window, part.address, self._local.address, t, False)
-                    self.window._trials.predict(window, self._local.address)
-                    addresses = outer, own, part.address, self._local.address
-                    predict_end(*addresses, self._compared.address, t)
-                yield rows, self._compared
+        for rows in _blocks(task):
+            part = task_of_rows(task, rows)
+            self._provide(learner, _longest(part))
+            outer, own, window = self._addresses(learner)
+            for t in range(len(part.arrays.predictions)):
+                begin(outer, own, window, part.address, self._local.address, t, False)
+                self.window._trials.predict(window, self._local.address)
+                addresses = outer, own, part.address, self._local.address
+                predict_end(*addresses, self._compared.address, t)
+            yield rows, self._compared
 
     def show(
         self, learner: Any, indices: npt.NDArray[np.int32], classes: npt.NDArray[np.int32]

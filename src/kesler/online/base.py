@@ -15,7 +15,6 @@ from kesler.data.labels import Label
 from kesler.data.rows import Rows, Vocabulary
 from kesler.errors import KeslerError, set_state
 from kesler.interrupts import Postponed, pieces_of
-from kesler.learner.batches import compiled_for
 from kesler.learner.classes import ClassTable
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.events import NO_PLACES, NO_PROBABILITIES, NO_SCORES
@@ -997,7 +996,7 @@ or sparse row
         if weights is not None and not weights.all():
             stored = np.flatnonzero(weights > 0)
             targets, rows, weights = targets.take(stored), rows.take(stored), weights[stored]
-        with compiled_for(len(rows)):
+        with training.compiled_for(len(rows)):
             if learner.memory is not None:
                 from kesler.online import limiting
 

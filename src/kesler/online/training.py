@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,9 @@ _SORTED = (
     "often: shuffle rows and labels before fit, for example with sklearn.utils.shuffle(X, y)"
 )
 INTERPRETED_ROWS = 8  # of the first piece while rows are interpreted
+MOST_INTERPRETED = 512  # of all calls of several rows; more take longer than the compiler
+_interpreted = {"n_rows": 0}
+_NOTHING = nullcontext()
 BLOCK_ROWS = 4096  # rows of a table, or with a limit on memory, that are read at a time
 
 Weights = npt.NDArray[np.float64] | None
@@ -208,6 +211,20 @@ def first_rows() -> int:
     from kesler.compiled.jit.background import COMPILING
 
     return INTERPRETED_ROWS if COMPILING.is_busy else FIRST_ROWS
+
+
+def compiled_for(n_rows: int) -> AbstractContextManager[None]:
+    """Return a context in which kernels are compiled before they are called, if rows are many.
+
+    Rows that are learnt one by one are answered at once; calls of several wait for the compiler
+    as soon as they have had more than `MOST_INTERPRETED` rows.
+    """
+    from kesler.compiled.jit.background import COMPILING, in_foreground
+
+    if not COMPILING.is_busy or n_rows < 2:
+        return _NOTHING
+    _interpreted["n_rows"] += n_rows
+    return in_foreground() if _interpreted["n_rows"] > MOST_INTERPRETED else _NOTHING
 
 
 def part_of(rows: Rows, targets: Targets, part: slice) -> tuple[Rows, Targets]:
