@@ -6,8 +6,7 @@ from argparse import Namespace
 
 from kesler.cli.mail import connected, line_of, message_of, sorter_of
 
-BEFORE = "had been taken back before"
-LATER = "is moved back when kesler mail watch finds it in the folder that it was moved to"
+NOTHING = "nothing is taken back, as the message is not where it was moved to"
 
 
 def run(options: Namespace) -> None:
@@ -18,5 +17,4 @@ def run(options: Namespace) -> None:
         if sorter.known.records[identity].due == "back":
             with connected(sorter.settings) as server:
                 lines += map(line_of, sorter.look(server, predict=False, only=identity))
-        is_due = sorter.known.records[identity].due == "back"
-        print(*lines or [f"{LATER if is_due else BEFORE}: {identity}"], sep="\n")
+        print(*lines or [f"{NOTHING}: {identity}"], sep="\n")

@@ -356,7 +356,7 @@ class Sorter:
         Raises
         ------
         KeslerError
-            If nothing has been done with the message, or all of it was taken back.
+            If nothing has been done with the message.
         """
         record = self.known.records.get(identity)
         if record is None or (record.event is None and not record.is_ours):
