@@ -2,10 +2,14 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
+from base64 import b64encode
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -190,7 +194,7 @@ def test_a_kernel_that_waits_is_compiled_where_times_are_measured(tmp_path):
     code = """
 from kesler.compiled.jit.background import in_foreground
 with in_foreground():
-    assert copied() and compiled.buffer
+    assert copy_rows._compiled is None and copied() and copy_rows._compiled is not None
 """
     ran(COPY + code, tmp_path)
 
@@ -235,8 +239,90 @@ def test_calls_of_many_rows_wait_for_the_compiler_and_those_of_one_row_do_not(mo
     found = []
     for n_rows in (1, 400, 1, 200, 1):
         with training.compiled_for(n_rows):
-            found.append(background.is_on())
+            found.append(background.may_interpret())
     assert found == [True, True, True, False, True]
     monkeypatch.setattr(background.COMPILING, "is_busy", False)
-    with training.compiled_for(10_000):  # nothing is left to compile
-        assert background.is_on()
+    monkeypatch.setattr(training, "_interpreted", {"n_rows": 0})
+    for n_rows in (400, 400):  # nothing is interpreted
+        with training.compiled_for(n_rows):
+            assert background.may_interpret()
+    with training.compiled_for(513):  # what it needs is not asked for yet
+        assert background.is_on() and not background.may_interpret()
+
+
+class OtherProcess:
+    """A process that is at the first recipe until it is waited for, for `_Switch`."""
+
+    def __init__(self, *recipes):
+        self.left, self.calls = list(recipes), []
+
+    def is_at(self, recipe):
+        return self.left[:1] == [recipe]
+
+    def is_done(self, recipe):
+        return recipe not in self.left
+
+    def leave_out(self, recipe):
+        self.left.remove(recipe)
+
+    def wait(self):
+        self.calls.append(f"wait for {self.left.pop(0)}")
+
+
+@pytest.mark.parametrize(
+    ("needed", "calls"),
+    [
+        ("first", ["compile third", "compile second", "wait for first", "compile first"]),
+        ("second", ["compile second", "compile second"]),  # compiled, and read from the cache
+    ],
+)
+def test_a_process_that_waits_compiles_what_was_asked_last(monkeypatch, needed, calls):
+    other, switch = OtherProcess("first", "second", "third"), background._Switch()
+    monkeypatch.setattr(background, "COMPILING", other)
+    kernels = {}
+    for recipe in ("first", "second", "third"):
+        store = SimpleNamespace(
+            compiled=lambda recipe=recipe: other.calls.append(f"compile {recipe}")
+        )
+        switch.kernels[recipe].append(store)
+        kernels[recipe] = SimpleNamespace(recipe=recipe, store=store)
+    switch.take(kernels[needed])
+    assert other.calls == calls
+
+
+def test_the_process_that_compiles_passes_over_what_is_left_out():
+    refused, followed = (
+        b64encode(pickle.dumps((import_module, (name,), {}))).decode()
+        for name in ("none_such", "json")
+    )
+    lines = [json.dumps(sys.path), background.LEFT_OUT + refused, refused, followed]
+    process = subprocess.Popen(
+        [sys.executable, "-c", background.COMPILER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    process.stdin.write("\n".join([*lines, ""]))
+    process.stdin.flush()
+    assert [process.stdout.readline().strip() for _ in range(2)] == [refused, followed]
+    process.communicate()
+
+
+def test_a_call_of_many_rows_is_compiled_by_two_processes_and_interprets_none(tmp_path):
+    code = """
+from kesler.compiled.jit import background
+rows = [[float(i % 3), float(i % 5)] for i in range(1500)]
+calls = []
+for name in ("ask", "leave_out", "wait"):
+    def noted(*arguments, name=name, called=getattr(background.Compiler, name)):
+        calls.append(name)
+        return called(*arguments)
+    setattr(background.Compiler, name, noted)
+background.WaitingKernel._interpret = lambda *arguments: calls.append("interpret")
+found = OnlineClassifier("multi", update="pa1").fit(rows, [i % 3 for i in range(1500)])
+print(sorted({*calls} - {"wait"}), found.predict(rows).tolist())
+"""
+    head = "from kesler import OnlineClassifier\n"
+    shared = printed("-c", head + code, NUMBA_CACHE_DIR=str(tmp_path))
+    alone = printed("-c", head + code, KESLER_COMPILE="foreground")
+    assert shared == alone.replace("[]", "['ask', 'leave_out']", 1)

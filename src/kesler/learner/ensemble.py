@@ -469,6 +469,7 @@ class EnsembleLearner(Observing):
             self.reserve(self.classes.count_with(labels), n_features, n_sub_experts, ahead=True)
             for member in self.members:
                 _ = member._trials
+            self.load_estimates()
 
     def reserve(
         self, n_classes: int, n_features: int, n_sub_experts: int = 0, *, ahead: bool = False

@@ -328,6 +328,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
             self.require_admissible(labels)
             self.reserve(self.classes.count_with(labels), n_features, n_sub_experts, ahead=True)
             _ = self._trials
+            self.load_estimates()
 
     def _learn_in_runs(
         self,

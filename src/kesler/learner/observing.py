@@ -200,6 +200,11 @@ class Observing(Counted):
         self._require_finite_steps()
         return predictions, codes
 
+    def load_estimates(self) -> None:
+        """Load the compiled loop of estimates, so that none waits for it after rows are learnt."""
+        if self.uncertainty is not None:
+            _ = self.uncertainty.loop
+
     def most_observed(self, labels: Sequence[Label], *, placed: bool = False) -> int | None:
         """Return how many rows with these labels are observed at once; None for any number.
 

@@ -112,7 +112,7 @@ CONFIDENCE_WEIGHTS = (0.0, 1.0, 0.3)
 NEW_CLASS_VARIANCE, CONFIDENCE_VARIANCE, DISTANCE_VARIANCE = 0.01, 0.1, 1.0
 
 
-_OF_THIS_PROCESS = ("_arguments", "_observe")
+_OF_THIS_PROCESS = ("_arguments", "loop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +316,7 @@ class Uncertainty:
         return KernelArguments(write_arguments, bind(Uncertainties, self.stored))
 
     @cached_property
-    def _observe(self) -> Any:
+    def loop(self) -> Any:
         """The kernel that learns from rows."""
         from kesler.compiled.trial.uncertainty import observe
 
@@ -359,7 +359,7 @@ class Uncertainty:
             :mod:`kesler.state.uncertainty`.
         """
         self.reserve(scores.shape[2], inputs.shape[1])
-        self._observe(
+        self.loop(
             self._arguments.address,
             n_known,
             scores,
@@ -418,7 +418,7 @@ class Uncertainty:
             self.reserve(n_known)
         said, code = (task.probabilities, task.predictions), task.encoded.codes
         address = self._arguments.address
-        self._observe(address, n_known, scores, *said, code, inputs, NO_TRACES)
+        self.loop(address, n_known, scores, *said, code, inputs, NO_TRACES)
         if self.answer == "rank":
             self.observe_ranks(n_known, *said, code, np.array(classes.order, dtype=np.int64))
 

@@ -221,10 +221,12 @@ def compiled_for(n_rows: int) -> AbstractContextManager[None]:
     """
     from kesler.compiled.jit.background import COMPILING, in_foreground
 
-    if not COMPILING.is_busy or n_rows < 2:
+    if n_rows < 2:
         return _NOTHING
-    _interpreted["n_rows"] += n_rows
-    return in_foreground() if _interpreted["n_rows"] > MOST_INTERPRETED else _NOTHING
+    if COMPILING.is_busy:
+        _interpreted["n_rows"] += n_rows
+    are_many = max(n_rows, _interpreted["n_rows"]) > MOST_INTERPRETED
+    return in_foreground(alone=False) if are_many else _NOTHING
 
 
 def part_of(rows: Rows, targets: Targets, part: slice) -> tuple[Rows, Targets]:

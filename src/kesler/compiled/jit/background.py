@@ -14,10 +14,12 @@ import json
 import logging
 import os
 import pickle
+import select
 import subprocess
 import sys
 import threading
 from base64 import b64decode, b64encode
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property, wraps
 from importlib import import_module
@@ -46,6 +48,7 @@ MOST_NUMBERS, MOST_ROWS = 1 << 14, 256
 
 LOGGER = logging.getLogger("kesler")
 FIRST_LINE = "import sys, json; sys.path[:] = json.loads(sys.stdin.readline())"
+LEFT_OUT = "-"  # before a recipe that was asked for
 COMPILER = f"{FIRST_LINE}; from kesler.compiled.jit.background import main; main()"
 """The program of the process that compiles."""
 
@@ -54,13 +57,19 @@ class UnknownAddress(LookupError):
     """An interpreted function was given an address that was written before it was needed."""
 
 
-_foregrounds: list[None] = []  # an entry for each context of `in_foreground`
+_foregrounds: list[bool] = []  # for each context of `in_foreground`, whether it is `alone`
 
 
 @contextlib.contextmanager
-def in_foreground() -> Iterator[None]:
-    """Let kernels be compiled before they are called, within the context, as times are measured."""
-    _foregrounds.append(None)
+def in_foreground(*, alone: bool = True) -> Iterator[None]:
+    """Let kernels be compiled before they are called, within the context.
+
+    Parameters
+    ----------
+    alone : whether this process compiles all of them, as times are measured; the other one takes
+        its part otherwise.
+    """
+    _foregrounds.append(alone)
     try:
         yield
     finally:
@@ -69,8 +78,13 @@ def in_foreground() -> Iterator[None]:
 
 def is_on() -> bool:
     """Return whether kernels may be compiled in another process, which POSIX ends with this one."""
-    is_wanted = os.environ.get(VARIABLE) != FOREGROUND and not _foregrounds
+    is_wanted = os.environ.get(VARIABLE) != FOREGROUND and not any(_foregrounds)
     return is_wanted and os.name == "posix" and bool(sys.executable)
+
+
+def may_interpret() -> bool:
+    """Return whether kernels may be interpreted until they are compiled."""
+    return is_on() and not _foregrounds
 
 
 class Store:
@@ -176,6 +190,23 @@ class Compiler:
             self._read()
             return self._asked[recipe]
 
+    def is_at(self, recipe: str) -> bool:
+        """Return whether the process has begun to follow a recipe and has not done it."""
+        with self._lock:
+            self._read()
+            return recipe == next((each for each, done in self._asked.items() if not done), "")
+
+    def leave_out(self, recipe: str) -> None:
+        """Let the process pass over a recipe that is followed here."""
+        with self._lock:
+            self._asked[recipe] = True
+            with contextlib.suppress(OSError):  # it has ended, which is noted when it is read
+                self._write(LEFT_OUT + recipe)
+
+    def wait(self) -> None:
+        """Wait until the process has done what it has begun, or has ended."""
+        select.select([self._process.stdout], [], [])
+
     def end(self) -> None:
         """End the process, if there is one."""
         with self._lock:
@@ -242,17 +273,22 @@ atexit.register(COMPILING.end)
 def main() -> None:
     """Follow recipes from standard input, one a line, and print each that is done."""
     lines: SimpleQueue[str] = SimpleQueue()
+    left_out = set()
 
     def read() -> None:
-        for line in sys.stdin:
-            lines.put(line.strip())
+        for line in map(str.strip, sys.stdin):
+            if line.startswith(LEFT_OUT):
+                left_out.add(line.removeprefix(LEFT_OUT))
+            else:
+                lines.put(line)
         os._exit(0)  # the process that asked has ended: what it asked for has no use
 
     threading.Thread(target=read, daemon=True).start()
     while True:
         line = lines.get()
-        called, args, kwargs = pickle.loads(b64decode(line))
-        called(*args, **kwargs)
+        if line not in left_out:
+            called, args, kwargs = pickle.loads(b64decode(line))
+            called(*args, **kwargs)
         print(line, flush=True)
 
 
@@ -328,12 +364,14 @@ class _Switch:
     ----------
     has_compiled : whether a kernel is compiled, so that no function may be left for later.
     pending : the functions that are left for later.
+    kernels : the kernels that were asked for, by recipe, the last at the end.
     """
 
     def __init__(self) -> None:
         self.renew()
         self.has_compiled = False
         self.pending: list[FunctionByAddress] = []
+        self.kernels: defaultdict[str, list[Store]] = defaultdict(list)
 
     def renew(self) -> None:
         """Make a new lock, in a forked process, in which nobody would release the old one."""
@@ -351,13 +389,37 @@ class _Switch:
             self.pending.pop(0).fill()
         return not self.pending
 
-    def take(self, store: Store) -> Function:
-        """Return a kernel, compiled with all that it may call."""
-        while self.pending:
-            self.pending.pop(0).fill()
-        found: Function = store.compiled()
+    def take(self, kernel: WaitingKernel) -> Function:
+        """Return a kernel, compiled with all that it may call.
+
+        What was asked last is compiled here, since the other process begins with the first.
+        """
         self.has_compiled = True
+        while self.pending:
+            self._wait_or_compile(self.pending[-1].recipe)
+            self.pending.pop().fill()
+        recipe = kernel.recipe
+        self._wait_or_compile(recipe)
+        if recipe is not None and recipe in self.kernels and not COMPILING.is_done(recipe):
+            self._compile_all(recipe)
+        found: Function = kernel.store.compiled()
         return found
+
+    def _wait_or_compile(self, recipe: str | None) -> None:
+        """Compile other kernels while the other process is at a recipe."""
+        while recipe is not None and COMPILING.is_at(recipe):
+            left = (each for each in reversed(self.kernels) if not COMPILING.is_done(each))
+            last = next(left, recipe)
+            if COMPILING.is_at(last):
+                COMPILING.wait()
+            else:
+                self._compile_all(last)
+
+    def _compile_all(self, recipe: str) -> None:
+        """Compile the kernels of a recipe, over which the other process passes."""
+        COMPILING.leave_out(recipe)
+        for store in self.kernels.pop(recipe):
+            store.compiled()
 
 
 _SWITCH = _Switch()
@@ -399,29 +461,30 @@ class WaitingKernel:
     """
 
     def __init__(self, store: Store) -> None:
-        self._store, self.py_func = store, store.function
+        self.store, self.py_func = store, store.function
         self._compiled: Function | None = None
         package = self.py_func.__module__.removeprefix(f"{ORIGINAL}.").partition(".")[0]
-        self._recipe = current_recipe(self.py_func) if package in BY_ROWS else None
-        if self._recipe is not None:
-            COMPILING.ask(self._recipe)
+        self.recipe = current_recipe(self.py_func) if package in BY_ROWS else None
+        if self.recipe is not None:
+            COMPILING.ask(self.recipe)
+            _SWITCH.kernels[self.recipe].append(store)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the compiled kernel if it is there, and its interpreted copy otherwise."""
         if self._compiled is None and not self.is_ready():
-            if self._recipe is not None and is_on() and _is_small(arguments):
+            if self.recipe is not None and may_interpret() and _is_small(arguments):
                 with contextlib.suppress(UnknownAddress):
                     return self._interpret(*arguments)
             with _SWITCH:
-                self._compiled = _SWITCH.take(self._store)
+                self._compiled = _SWITCH.take(self)
         return self._compiled(*arguments)  # type: ignore[misc]
 
     def is_ready(self) -> bool:
         """Return whether the kernel is compiled; if another process has done it, take it."""
-        if self._compiled is None and self._recipe is not None and COMPILING.is_done(self._recipe):
+        if self._compiled is None and self.recipe is not None and COMPILING.is_done(self.recipe):
             with _SWITCH:
                 if self._compiled is None and _SWITCH.is_possible():
-                    self._compiled = _SWITCH.take(self._store)
+                    self._compiled = _SWITCH.take(self)
         return self._compiled is not None
 
     @cached_property
