@@ -121,7 +121,7 @@ def test_precision_and_recall_are_those_of_the_package_and_of_scikit_learn(train
 
 
 def test_damaged_files_are_refused_or_answer(train, tmp_path):
-    """A changed weight or letter is not noticed; all else is, and nothing else happens."""
+    """A changed weight, letter or length of a run is not noticed; files have no checksum."""
     generator = random.Random(5)
     trained(train, tmp_path / "good", SETTINGS["subwords"], QUANTIZED["subwords"])
     content = (tmp_path / "good").read_bytes()
@@ -145,11 +145,32 @@ def test_damaged_files_are_refused_or_answer(train, tmp_path):
     assert n_refused >= 200
 
 
+@pytest.mark.parametrize(
+    ("at", "form", "value"),
+    [
+        (12, "i", -5),  # ws
+        (20, "i", 10**6),  # minCount
+        (28, "i", 1 << 20),  # wordNgrams
+        (44, "i", -3),  # minn
+        (48, "i", 1 << 11),  # maxn
+        (56, "d", float("nan")),  # t
+        (76, "q", 3),  # tokens
+    ],
+)
+def test_arguments_that_no_model_has_are_refused(train, tmp_path, at, form, value):
+    trained(train, tmp_path / "model", SETTINGS["subwords"], None)
+    content = bytearray((tmp_path / "model").read_bytes())
+    struct.pack_into(f"<{form}", content, at, value)
+    (tmp_path / "bad").write_bytes(content)
+    with pytest.raises(KeslerError, match="can't be read as a model of fastText"):
+        fasttext.load_model(tmp_path / "bad")
+
+
 def header(n_labels, dim, *, ngrams=1, maxn=0):
     """Return the beginning of a file without words and hashes, whose matrices are quantized."""
     numbers = 793712314, 12, dim, 5, 5, 1, 5, ngrams, 3, 3, 0, 0, maxn, 100
     entries = b"".join(b"__label__%d\0" % i + struct.pack("<qb", 1, 1) for i in range(n_labels))
-    sizes = struct.pack("<iiiqq", n_labels, 0, n_labels, 1, -1)
+    sizes = struct.pack("<iiiqq", n_labels, 0, n_labels, n_labels, -1)
     return struct.pack("<14id", *numbers, 1e-4) + sizes + entries
 
 
