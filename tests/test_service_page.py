@@ -274,7 +274,7 @@ def test_keys_move_search_and_can_be_turned_off(opened, filled):
 
 def confidences(page):
     said = page.locator("#items").inner_text()
-    return [int(each) for each in re.findall(r"confidence (\d+) %", said)]
+    return [int(each) for each in re.findall(r"confidence (\d+)\s%", said)]
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -288,7 +288,7 @@ def test_an_item_has_one_confidence_and_reasons_in_words(opened, server, filled,
         label, confidence = item.locator("strong").inner_text(), confidences(page)
         assert label == answer["label"]
         shares = item.locator(".share").all_inner_texts()
-        first = f"{100 * answer['confidence']:.0f} %"
+        first = f"{100 * answer['confidence']:.0f}\N{NO-BREAK SPACE}%"
         assert shares[0] == first and f"confidence {first}" in item.locator(".said").inner_text()
         assert len(confidence) == 10
         assert sum(int(re.sub(r"\D", "", each)) for each in shares if "<" not in each) <= 102

@@ -28,6 +28,7 @@ LEAST_SHARE = 0.01  # of a choice beyond the first ones
 MOST_RANKED = 1000  # items of which those most in doubt are shown first
 N_REASONS = 40
 COVERAGE = 0.9
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 class Choice(NamedTuple):
@@ -68,18 +69,17 @@ def counted(n: int, noun: str) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a share in %.
+    """Return a share in %, on one line of a narrow page.
 
     Examples
     --------
-    >>> percent(0.123), percent(0.004), percent(0.0), percent(float("nan"))
-    ('12 %', '< 1 %', '0 %', '-')
+    >>> [percent(each).replace(NO_BREAK, " ") for each in (0.123, 0.004, 0.0, float("nan"))]
+    ['12 %', '< 1 %', '0 %', '-']
     """
     if value != value:
         return "-"
-    if 0 < value < 0.005:
-        return "< 1 %"
-    return f"{100 * value:.0f} %"
+    rounded = "< 1" if 0 < value < 0.005 else f"{100 * value:.0f}"
+    return f"{rounded} %".replace(" ", NO_BREAK)
 
 
 def shown_time(seconds: float) -> str:
