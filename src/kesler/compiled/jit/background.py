@@ -25,7 +25,7 @@ from functools import cached_property, wraps
 from importlib import import_module
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
-from weakref import WeakValueDictionary
+from weakref import ref
 
 import numpy as np
 from numba import config
@@ -294,20 +294,32 @@ def main() -> None:
 
 # ---- arguments by address -----------------------------------------------------------------------
 
-_arguments: WeakValueDictionary[int, Any] = WeakValueDictionary()
+_arguments: dict[int, ref[Any]] = {}
+_most_arguments = [1 << 10]  # after as many, those that exist no longer are removed
 
 
 def hold(arguments: Any) -> None:
     """Let interpreted functions find arguments by the address that kernels take."""
-    _arguments[arguments.address] = arguments
+    _arguments[arguments.address] = ref(arguments)
+    if len(_arguments) > _most_arguments[0]:
+        for address, found in list(_arguments.items()):
+            if found() is None:
+                _arguments.pop(address, None)  # another thread may have removed it
+        _most_arguments[0] = 2 * len(_arguments) + (1 << 10)
 
 
 def arguments_at(address: int) -> Any:
     """Return the tuple that was written to an address."""
-    found = _arguments.get(address)
+    found = _held(address)
     if found is None:
         raise UnknownAddress
     return found.arrays
+
+
+def _held(address: int) -> Any:
+    """Return the arguments at an address, None if there are none."""
+    found = _arguments.get(address)
+    return None if found is None else found()
 
 
 # ---- functions that kernels call by address ------------------------------------------------------
@@ -499,7 +511,7 @@ class WaitingKernel:
 def _is_small(arguments: tuple[Any, ...]) -> bool:
     """Return whether the arguments, some of which may be addresses, hold few numbers and rows."""
     n_numbers = sum(each.size for each in arguments if isinstance(each, np.ndarray))
-    found = [_arguments.get(each) for each in arguments if isinstance(each, int)]
+    found = [_held(each) for each in arguments if isinstance(each, int)]
     tasks = [each.arrays for each in found if each is not None and "rows" in each.arrays._fields]
     n_rows = max((len(task.rows.indptr) for task in tasks), default=0)
     return n_numbers <= MOST_NUMBERS and n_rows <= MOST_ROWS
