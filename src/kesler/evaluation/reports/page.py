@@ -67,6 +67,7 @@ def page_of(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = _breakable
     style, script = (_inline(name) for name in ("style.css", "sort.js"))
     page: str = environment.get_template("page.html.j2").render(
         title=_clipped(title),
@@ -101,6 +102,13 @@ def write(path: str | os.PathLike[str], page: str) -> None:
 
 
 # ---- safety --------------------------------------------------------------------------------------
+
+
+def _breakable(name: str) -> str:
+    """Return a name whose words, joined by `_`, may stand on lines of their own."""
+    from markupsafe import Markup, escape
+
+    return Markup("_<wbr>").join(map(escape, name.split("_")))
 
 
 def _inline(name: str) -> str:
