@@ -67,7 +67,7 @@ def run(options: Namespace) -> None:
     for each in of_each:
         if runs:
             print()
-        with in_foreground():  # the rows per second are those of compiled loops
+        with in_foreground(alone=False):  # the rows per second are those of compiled loops
             runs.append(_compare(each))
     if options.json is not None:
         accounts = [each.account for each in runs]

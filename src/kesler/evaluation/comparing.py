@@ -150,6 +150,8 @@ def compare(
     >>> {name: result.n_mistakes for name, result in found.items()}
     {'default': 38, 'MultinomialNB': 90, 'most frequent class': 440}
     """
+    from kesler.compiled.jit.background import in_foreground
+
     require_refit(refit)
     require_delay(delay)
     table = Table.of(X, y, sample_weight)
@@ -159,7 +161,8 @@ def compare(
     if n_threads is None and not all(map(_is_own, wrapped.values())):
         n_threads = 1  # methods in Python gain nothing from threads, and may not be made for them
     comparison = Comparison(wrapped, n_threads, keep_predictions=True, top=top)
-    with progress("comparing", "rows", len(table)) as task:
+    # Times are those of compiled loops.
+    with in_foreground(alone=False), progress("comparing", "rows", len(table)) as task:
         for line in comparison.run([Piece(table, 0, len(table))]):
             task.report(line.n_trials)
     return ComparisonResult(comparison.validated(), top)
