@@ -109,7 +109,7 @@ def find_function(name: str, custom: Iterable[Any], kind: str) -> Any:
             return function
     raise KeslerError(
         f"the model was trained with {kind} from the function {name}, which a model file does not "
-        "contain: import it and pass it in custom=[...]"
+        "contain: in Python, import it and pass it in custom=[...]"
     )
 
 

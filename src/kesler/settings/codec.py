@@ -202,7 +202,7 @@ def _user_part_of(written: Mapping[str, Any], custom: list[Any]) -> UserPart:
     if found is None or found.kind != kind:
         raise KeslerError(
             f"the model was trained with the {kind} {function}, which a model file does not "
-            "contain: import it and pass it in custom=[...]"
+            "contain: in Python, import it and pass it in custom=[...]"
         )
     return found.with_parameters(*parameters)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable
 from dis import get_instructions
@@ -40,6 +41,9 @@ IS_COPY = not __name__.startswith("kesler.compiled.")
 """Whether this module is of the copy that stands in for kernels that are not compiled yet."""
 IS_INTERPRETED = bool(config.DISABLE_JIT) or IS_COPY
 """Whether functions stay as they are, for Python to interpret."""
+
+_DIGESTS = re.compile("(_[0-9a-f]{5,8}){2,}$")  # at the end of the name of a copy
+_STEP = "Failed in nopython mode pipeline"  # of Numba, before what it found
 
 
 def kernel(signature: Any, *, nogil: bool = True) -> Callable[[Function], Function]:
@@ -167,12 +171,19 @@ def _callback(function: Function, signature: Any, *, allocates: bool) -> Any:
     try:
         return FunctionByAddress(Store(function, compiled))
     except Exception as error:
-        reason = str(error).strip().splitlines()[0]
+        name = _DIGESTS.sub("", f"{function.__module__}.{function.__qualname__}")
         raise KeslerError(
-            f"{function.__module__}.{function.__qualname__} cannot be compiled ({reason}): use "
-            "only arithmetic, comparisons and indexing, and the arguments documented for this kind "
-            "of function"
+            f"{name} cannot be compiled ({_reason(error)}): use only arithmetic, comparisons and "
+            "indexing, and the arguments documented for this kind of function"
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return what Numba found, and in which line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    found = next((line for line in lines if not line.startswith(_STEP)), lines[0])
+    place = next((line for line in lines if line.startswith("File ")), "")
+    return f"{found} {place}".strip(" :")
 
 
 def by_address(signature: Any) -> Function:
