@@ -593,8 +593,8 @@ def resolve_preconditioner(
     if not isinstance(preconditioner, Preconditioner):
         raise KeslerError(
             f"preconditioner={preconditioner!r} is not known: choose one of auto, "
-            f"{', '.join(PRECONDITIONERS)}, a preconditioner of kesler.preconditioners, or a "
-            "function decorated with kesler.preconditioner"
+            f"{', '.join(PRECONDITIONERS)}, or in Python a preconditioner of "
+            "kesler.preconditioners or a function decorated with kesler.preconditioner"
         )
     if own is not None and preconditioner != own:
         raise KeslerError(

@@ -45,6 +45,7 @@ def resolve_kernel(
     if isinstance(kernel, str) and kernel in KERNELS:
         return KERNELS[kernel]()
     raise KeslerError(
-        f"kernel={kernel!r} is not known: choose one of {', '.join(KERNELS)}, a kernel of "
-        "kesler.kernels, a function decorated with kesler.mercer_kernel, or None for weights"
+        f"kernel={kernel!r} is not known: choose one of {', '.join(KERNELS)}, None for "
+        "weights, or in Python a kernel of kesler.kernels or a function decorated with "
+        "kesler.mercer_kernel"
     )

@@ -45,8 +45,8 @@ def resolve_link(link: str | Link) -> Link:
     if isinstance(link, str) and link in LINKS:
         return LINKS[link]()
     raise KeslerError(
-        f"link={link!r} is not known: choose one of {', '.join(LINKS)}, a link of kesler.links, "
-        "or a function decorated with kesler.link_function"
+        f"link={link!r} is not known: choose one of {', '.join(LINKS)}, or in Python a link "
+        "of kesler.links or a function decorated with kesler.link_function"
     )
 
 

@@ -60,6 +60,6 @@ def resolve_map(choice: str | FeatureMap, *, dense: bool, kernel: bool = False) 
     if isinstance(choice, str) and choice in MAPS:
         return MAPS[choice]()
     raise KeslerError(
-        f"feature_map={choice!r} is not known: choose one of auto, {', '.join(MAPS)}, a map of "
-        "kesler.maps, or a function decorated with kesler.feature_map"
+        f"feature_map={choice!r} is not known: choose one of auto, {', '.join(MAPS)}, or in "
+        "Python a map of kesler.maps or a function decorated with kesler.feature_map"
     )

@@ -103,8 +103,8 @@ def resolve_rule(update: str | UpdateRule, **parameters: Any) -> UpdateRule:
         _require_known(update, parameters)
         return RULES[update](**parameters)
     raise KeslerError(
-        f"update={update!r} is not known: choose one of {', '.join(RULES)}, a rule object of "
-        "kesler.updates, or a function decorated with kesler.update_rule"
+        f"update={update!r} is not known: choose one of {', '.join(RULES)}, or in "
+        "Python a rule object of kesler.updates or a function decorated with kesler.update_rule"
     )
 
 
