@@ -36,16 +36,16 @@ class InC:
         self.n_classes = len(model.classes_)
         labels = (ctypes.c_char_p * self.n_classes).in_dll(loaded, f"{name}_labels")
         self.labels = [label.decode() for label in labels]
-        self._scratch, self._predict = loaded[f"{name}_scratch"], loaded[f"{name}_predict"]
+        self.scratch, self._predict = loaded[f"{name}_scratch"], loaded[f"{name}_predict"]
         self._probabilities = loaded[f"{name}_probabilities"]
         size, pointer = ctypes.c_size_t, ctypes.c_void_p
-        self._scratch.argtypes, self._scratch.restype = [size], size
+        self.scratch.argtypes, self.scratch.restype = [size], size
         self._predict.argtypes = [ctypes.c_char_p, size, pointer, pointer]
         self._probabilities.argtypes, self._probabilities.restype = self._predict.argtypes, None
 
     def __call__(self, text):
         """Return the number of the class, its probability, and those of all classes."""
-        size, found = self._scratch(len(text)), np.empty(self.n_classes)
+        size, found = self.scratch(len(text)), np.empty(self.n_classes)
         memory = ctypes.create_string_buffer(b"\xff" * size + GUARD, size + len(GUARD))
         probability = ctypes.c_double()
         best = self._predict(text, len(text), memory, ctypes.byref(probability))

@@ -376,6 +376,7 @@ def of_undamped_counts():
         (of_sets, {}, "OnlineMultilabelClassifier has no compact form"),
         (of_table, {}, "has learnt several columns of tables, or numbers"),
         (of_measurements, {}, "has learnt several columns of tables, or numbers"),
+        (of_measurements, {}, r"For numbers, fit a kesler\.ShareBoostClassifier, which exports C"),
         (lambda: OnlineClassifier("multi", update="pa1").fit(FEW, [*"ab"] * 6), {}, "are not sums"),
         (lambda: OnlineClassifier(update="ensemble").fit(FEW, [*"ab"] * 6), {}, "are not sums"),
         (lambda: OnlineClassifier(half_life=9.0).fit(FEW, [*"ab"] * 6), {}, "are not sums"),

@@ -17,8 +17,9 @@ import kesler
 from compact_programs import InC, InWebAssembly, needs_clang, needs_compiler
 from kesler import OnlineClassifier, OnlineMultilabelClassifier, fasttext
 from kesler.compact import CompactClassifier, CompactMultilabelClassifier
+from kesler.compact.c_source import c_source
 from kesler.data.schema.terms import entries_of_texts, terms_of
-from kesler.data.texts import tokenize
+from kesler.data.texts import spaced, tokenize
 from kesler.errors import KeslerError
 from test_compact import FEW, desk, random_bytes, random_text, rows_of, some
 
@@ -314,6 +315,31 @@ def test_c_has_memory_for_texts_whose_features_are_all_known(tmp_path, first):
     small = made(options, texts, ["a", "b"] * 3, bits=1, max_bytes=2**30)
     assert small.n_features_ > 1500
     require_equal(small, InC(small, tmp_path), [text.encode() for text in texts])
+
+
+@pytest.mark.parametrize("name", ["strings", *OPTIONS])
+def test_c_has_places_for_the_features_of_any_text(models, name):
+    """As many as a text has with repetitions, by the letters of its folded line."""
+    content = (models | {"strings": CompactClassifier.of(desk())})[name]._content
+    most = int(re.search(r"MOST_OF_CHARACTER (\d+)u", c_source(content, "model", None))[1])
+    many_of_a_letter = ["ΐ " * 60, "ก" * 90, "กกก " * 30, "가" * 90, "ﷺ" * 20, "a " * 90]
+    for text in [*many_of_a_letter, *odd_texts(3000, 7)]:
+        n_letters = sum(map(len, spaced(text)[1].split()))
+        assert len(content.features.names_of(text)) <= most * (n_letters + 1), text
+
+
+@needs_compiler
+def test_the_working_memory_of_a_short_text_takes_kilobytes(tmp_path):
+    columns = {"text": {"kind": "text", "ngrams": 2}}
+    texts = [f"word{i} text{i}" for i in range(5000)]
+    rows = [{"text": text} for text in texts], ["a", "b"] * 2500
+    for each in (
+        OnlineClassifier().fit(texts, rows[1]),
+        OnlineClassifier(columns=columns).fit(*rows),
+    ):
+        small = CompactClassifier.of(each, max_bytes=2**30)
+        assert small.n_features_ > 4000
+        assert InC(small, tmp_path).scratch(50) < 50_000
 
 
 @needs_compiler

@@ -26,6 +26,7 @@ from kesler import (
     ShareBoostClassifier,
     export,
 )
+from kesler.compact import CompactClassifier
 from kesler.datasets import load_pendigits
 from kesler.dictionaries import Dictionary
 from kesler.dictionaries.steps import Column, Piece, Product, Step, Stump, Template
@@ -601,6 +602,13 @@ def test_an_unfitted_model_is_refused(suffix, tmp_path):
 def test_what_cannot_be_exported_is_not_called_unfitted(model, tmp_path):
     with pytest.raises(KeslerError, match=f"^{type(model).__name__} cannot be exported"):
         export(model, tmp_path / "model.c")
+
+
+def test_a_model_of_texts_is_told_its_own_export(tmp_path):
+    model = OnlineClassifier().fit(["log in", "an invoice"], ["login", "bills"])
+    with pytest.raises(KeslerError, match=r"kesler\.compact\.CompactClassifier\.of\(model\)"):
+        export(model, tmp_path / "model.c")
+    CompactClassifier.of(model).export(tmp_path / "model.c")
 
 
 def test_a_mixed_norm_is_exported(tmp_path):

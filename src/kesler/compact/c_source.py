@@ -194,7 +194,7 @@ def _constants_of_words(features: Words | Terms) -> dict[str, Any]:
 def _constants_of_terms(features: Words | Terms) -> dict[str, Any]:
     """Return the lengths of runs, the CRCs of what names begin with, and a bound of features."""
     if isinstance(features, Words):
-        terms, begins, n_short = Terms("", 1, NO_RUNS, NO_RUNS), ("", "", ""), 4
+        terms, begins, n_short = Terms("", 1, NO_RUNS, NO_RUNS), ("", "", ""), 3
     else:
         terms, begins, n_short = features, (":", "~", "<"), 0
     chars, subwords = terms.chars, terms.subwords

@@ -245,24 +245,29 @@ static void count_line(struct reading *reading, const u32 *line, size_t n, int i
 /* ---- scores --------------------------------------------------------------------------------- */
 
 /*
- * Return the places of the table for a line of n characters: twice the most features, or more. The
- * table holds known features alone, so N_FEATURES is a bound; MOST_OF_CHARACTER (n + 1) is another.
+ * Return the most known features of a folded line of n characters. N_FEATURES is a bound;
+ * MOST_OF_CHARACTER (n + 1) is another.
  *
- * A line has no more than 3 n tokens: of a script without spaces, a character ends runs of 1, 2 and
- * 3; another word is a token, with a pair of syllables for each character but the first, or one
- * without its vowels. These tokens have 6 n characters at most, those of the runs of 1, 2 and 3.
- * With NGRAMS, each token ends as many runs of tokens: 3 n NGRAMS features. With spaces around them,
- * a token of m characters has at most m + 1 runs of one length: 9 n subwords of each. The line of
- * all tokens has a space more than tokens, or two and no token: 9 n + 2 characters end as many runs
- * of each length. A short text has a pair for each word but the first, and each of its characters,
- * with two spaces around, is up to 3 in capitals, each of which ends a run: n + 3 (n + 2) features.
+ * A word of n letters has no more than 3 n tokens: of a script without spaces, a letter ends runs
+ * of 1, 2 and 3; another word is a token, with a pair of syllables for each letter but the first,
+ * or one without its vowels. These tokens have 6 n letters at most, those of the runs of 1, 2 and
+ * 3. With NGRAMS, each token ends as many runs of tokens: 3 n NGRAMS features. With spaces around
+ * them, a token of m letters has at most m + 1 runs of one length: 9 n subwords of each. The line
+ * of all tokens has a space more than tokens, or two and no token: 9 n + 2 characters end as many
+ * runs of each length. Of a short text, a word of n letters has a token if n is 1, else no more
+ * than 3 n - 2, and with its pair and the space behind no more than 3 n. In capitals, a letter is
+ * up to 3 characters, each of which ends a run, and so do two spaces around: 6 n + 2 features.
  */
+static size_t most_features(size_t n)
+{
+    return n < N_FEATURES / MOST_OF_CHARACTER ? MOST_OF_CHARACTER * (n + 1) : N_FEATURES + 1;
+}
+
+/* Return the places of the table: twice the most features, or more. */
 static size_t places_for(size_t n)
 {
-    const size_t most =
-        n < N_FEATURES / MOST_OF_CHARACTER ? MOST_OF_CHARACTER * (n + 1) : N_FEATURES + 1;
     size_t places = 16;
-    while (places < 2 * most)
+    while (places < 2 * most_features(n))
         places *= 2;
     return places;
 }
@@ -317,7 +322,6 @@ static u64 score(const char *text, size_t n, i64 *scores, u32 *scratch)
     struct reading reading;
     int is_plain;
     size_t n_line = folded(characters, length, line, characters + 6 * n + 8, &is_plain);
-    n_line = units_of(line, n_line, is_plain, characters);
     reading.table = (u32(*)[2])(line + 6 * n + 8);
     reading.last = (u32)(places_for(n_line) - 1);
     reading.used = (u32 *)(reading.table + reading.last + 1);
@@ -327,6 +331,7 @@ static u64 score(const char *text, size_t n, i64 *scores, u32 *scratch)
     reading.n_used = 0;
     reading.n_unknown = 0;
     reading.n_tokens = reading.runs.n = 0;
+    n_line = units_of(line, n_line, is_plain, characters);
     count_line(&reading, characters, n_line, is_short);
     return add_up(&reading, is_short, scores);
 }
@@ -352,5 +357,5 @@ static double power(double t)
 
 size_t NAME_scratch(size_t n)
 {
-    return 8 * N_OWNERS + 4 * (18 * n + 24) + 12 * places_for(12 * n);
+    return 8 * N_OWNERS + 4 * (18 * n + 24) + 8 * places_for(6 * n) + 4 * most_features(6 * n);
 }

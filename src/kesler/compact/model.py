@@ -185,6 +185,10 @@ class CompactModel:
         -----
         Compiled, the tables of characters take about 150 kB beside the weights. They are those of
         the Python and of the package regex that write the file.
+
+        The working memory is enough for any text of its length. It takes 72 bytes for each byte of
+        the text, and a table that rises with the length, to 20 to 36 bytes for each feature: with
+        fewer (`n_features`), long texts need less.
         """
         from kesler.compact.c_source import c_header, c_source
         from kesler.sharing.exports.c_source import header_of

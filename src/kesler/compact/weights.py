@@ -159,7 +159,8 @@ def features_of(model: Model) -> Words | Terms:
         raise KeslerError(
             "this classifier has learnt several columns of tables, or numbers or categories: a "
             "compact form exists for one that has learnt texts, as strings or in one column, of "
-            "which columns={NAME: 'text'} says that it has texts"
+            "which columns={NAME: 'text'} says that it has texts. For numbers, fit a "
+            "kesler.ShareBoostClassifier, which exports C"
         )
     return Terms.of(learnt[0])
 

@@ -459,7 +459,8 @@ def chosen_steps(model: Any) -> tuple[list[Step], list[str]]:
     if not hasattr(type(model), "export"):
         raise KeslerError(
             f"{type(model).__name__} cannot be exported, as it does not choose few features for "
-            "all classes: give a fitted ShareBoostClassifier or MixedNormClassifier"
+            "all classes: give a fitted ShareBoostClassifier or MixedNormClassifier, or export "
+            "kesler.compact.CompactClassifier.of(model) of a model of texts"
         )
     check_is_fitted(model, "support_")
     steps = [model.dictionary_.step(int(candidate)) for candidate in model.support_]
