@@ -6,6 +6,7 @@ python tests/pages.py docs/guides/drift.md
 The blocks of a page run in order, in one empty folder and without KESLER_DATA:
 
 - ``python`` blocks share one namespace. What they print is the ``text`` block that follows at once.
+- ``c`` blocks are written to the file that a comment in their first line names.
 - ``console`` blocks hold lines of ``$ command``, each followed by what it prints.
 - ``sh`` blocks are not run: they need a network, or are what this script is part of.
 
@@ -34,6 +35,7 @@ ROOT = Path(__file__).parents[1]
 FENCE = re.compile(
     r"^(?P<fence>```+)(?P<language>[\w{}-]*)[^\n]*\n(?P<text>.*?)^(?P=fence)[ \t]*$", re.S | re.M
 )
+NAMED = re.compile(r"/\* (\w+\.c) \*/\n")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -84,6 +86,8 @@ def faults(page: Path) -> Iterator[str]:
                 yield from _python_faults(page, block, space)
             elif block.language == "console":
                 yield from _console_faults(page, block)
+            elif block.language == "c":
+                yield from _c_faults(page, block)
 
 
 def _python_faults(page: Path, block: Block, space: dict[str, object]) -> Iterator[str]:
@@ -106,6 +110,14 @@ def _console_faults(page: Path, block: Block) -> Iterator[str]:
         )  # fmt: skip
         where = f"{page.relative_to(ROOT)}:{block.line}: $ {command}"
         yield from _differences(where, expected, result.stdout)
+
+
+def _c_faults(page: Path, block: Block) -> Iterator[str]:
+    where = f"{page.relative_to(ROOT)}:{block.line}"
+    if named := NAMED.match(block.text):
+        Path(named[1]).write_text(block.text)
+    else:
+        yield f"{where}: name the file in the first line, /* main.c */"
 
 
 def commands(text: str) -> list[tuple[str, str]]:

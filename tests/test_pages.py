@@ -95,6 +95,12 @@ def test_a_command_that_prints_something_else_is_a_fault(faults_of):
     assert len(faults_of("```console\n$ echo one\ntwo\n```\n")) == 1
 
 
+def test_commands_find_the_programs_in_c(faults_of):
+    page = "```c\n/* main.c */\nint main;\n```\n\n```console\n$ tail -n 1 main.c\nint main;\n```\n"
+    assert not faults_of(page)
+    assert "name the file" in faults_of(page.replace("/* main.c */\n", ""))[0]
+
+
 def test_a_command_over_two_lines_is_one_command():
     assert pages.commands("$ echo a \\\n  b\na b\n") == [("echo a \\\n  b", "a b\n")]
 
