@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Collection, Hashable, Sequence
 from decimal import Decimal
 from enum import Enum
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,10 +126,13 @@ def class_of(label: Any) -> Any:
 def classes_of(labels: list[Any]) -> list[Any]:
     """Return the class that each label names; all labels as they are if one is not hashable."""
     try:
-        named = {label: class_of(label) for label in dict.fromkeys(labels)}
+        distinct = dict.fromkeys(labels)
     except TypeError:  # refused by the table of classes, which says which one
         return labels
-    if all(label is name for label, name in named.items()):
+    if {*map(type, distinct)} == {int}:
+        return labels
+    named = dict(zip(distinct, map(class_of, distinct), strict=True))
+    if all(map(is_, named, named.values())):
         return labels
     return [named[label] for label in labels]
 

@@ -93,6 +93,25 @@ def sentence_of(error: sqlite3.Error, path: Path) -> JournalError:
     return JournalError(sentence, "unusable")
 
 
+class InWords:
+    """A context that raises errors of SQLite as sentences; it may be entered within itself.
+
+    Parameters
+    ----------
+    path : path of the database, which the sentences name.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise sentence_of(error, self._path) from error
+
+
 _RESTORE = "restore it from a backup, or call check() to see what is wrong"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
 
-from kesler.durable.failures import sentence_of
+from kesler.durable.failures import InWords
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS service_items (
@@ -64,7 +64,7 @@ class Items:
     """
 
     def __init__(self, path: str) -> None:
-        self._lock, self._path = RLock(), Path(path)
+        self._lock, self._in_words = RLock(), InWords(Path(path))
         self._database = sqlite3.connect(
             path, timeout=30, check_same_thread=False, isolation_level=None
         )
@@ -136,7 +136,7 @@ class Items:
     def answered(self, model: str) -> list[str]:
         """Return the ids of items that have been answered, and whose places are kept."""
         query = "SELECT id FROM service_items WHERE model = ? AND answered IS NOT NULL"
-        with self._lock, self._in_words():
+        with self._lock, self._in_words:
             return [id for (id,) in self._database.execute(query, (model,))]
 
     def remove(self, model: str, ids: Iterable[str]) -> None:
@@ -180,7 +180,7 @@ class Items:
 
     def count(self, model: str, text: str = "") -> int:
         """Return the number of items that contain a text."""
-        with self._lock, self._in_words():
+        with self._lock, self._in_words:
             where, given = (_CONTAINS, _containing(model, text)) if text else ("", (model,))
             (found,) = self._database.execute(
                 f"SELECT COUNT(*) FROM service_items WHERE {_WAITS} {where}", given
@@ -199,27 +199,19 @@ class Items:
     def descriptions(self, model: str) -> dict[str, tuple[str | None, str | None]]:
         """Return the titles and the notes of all items by their ids."""
         query = f"SELECT id, title, note FROM service_items WHERE {_WAITS}"
-        with self._lock, self._in_words():
+        with self._lock, self._in_words:
             found = self._database.execute(query, (model,)).fetchall()
         return {id: (title, note) for id, title, note in found}
 
     def _found(self, query: str, given: Sequence[Any]) -> list[Item]:
-        with self._lock, self._in_words():
+        with self._lock, self._in_words:
             rows = self._database.execute(query, given).fetchall()
         return [Item(id, json.loads(data), *others) for id, data, *others in rows]
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
-        """Raise errors of the database as sentences."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise sentence_of(error, self._path) from error
-
-    @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction, which is on the disk at the end."""
-        with self._lock, self._in_words():
+        with self._lock, self._in_words:
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield self._database

@@ -24,7 +24,7 @@ from kesler.durable.chain import (
     new_nonce,
     seal_of,
 )
-from kesler.durable.failures import JournalError, not_a_journal, sentence_of
+from kesler.durable.failures import InWords, JournalError, not_a_journal
 from kesler.errors import KeslerError
 
 APPLICATION = 0x6B736C72  # "kslr": what tells a journal from other SQLite databases
@@ -178,10 +178,11 @@ class Storage:
 
     def __init__(self, path: str | os.PathLike[str], wait: float) -> None:
         self.path, self._wait = Path(os.path.abspath(path)), wait
-        with self._in_words():
+        self._in_words = InWords(self.path)
+        with self._in_words:
             self._connection = self._opened()
         try:
-            with self._in_words():
+            with self._in_words:
                 self._prepare()
         except BaseException:
             self._connection.close()
@@ -252,7 +253,7 @@ class Storage:
 
     def close(self) -> None:
         """Close the database; a second call does nothing."""
-        with self._in_words():
+        with self._in_words:
             self._connection.close()
 
     # ---- transactions -----------------------------------------------------------------------
@@ -269,7 +270,7 @@ class Storage:
 
         Within a transaction, it is the state of that.
         """
-        with self._in_words():
+        with self._in_words:
             is_within = self._connection.in_transaction
         if is_within:
             yield
@@ -279,7 +280,7 @@ class Storage:
 
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[None]:
-        with self._in_words():
+        with self._in_words:
             self._connection.execute(f"BEGIN {kind}")
             try:
                 yield
@@ -293,25 +294,17 @@ class Storage:
     def _commit(self) -> None:
         self._connection.execute("COMMIT")
 
-    @contextmanager
-    def _in_words(self) -> Iterator[None]:
-        """Raise errors of the database as sentences."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise sentence_of(error, self.path) from error
-
     def _one(self, query: str, *values: Any) -> Any:
-        with self._in_words():
+        with self._in_words:
             return self._connection.execute(query, values).fetchone()
 
     def _all(self, query: str, *values: Any) -> Iterator[Any]:
-        with self._in_words():
+        with self._in_words:
             yield from self._connection.execute(query, values)
 
     def _do(self, statement: str, *values: Any) -> int:
         """Run a statement; return the number of rows that it has changed."""
-        with self._in_words():
+        with self._in_words:
             return self._connection.execute(statement, values).rowcount
 
     def clock(self) -> int:
@@ -653,7 +646,7 @@ class Storage:
             sentence = f"{path}: exists already: name a new file for the backup"
             raise JournalError(sentence, "conflict")
         try:
-            with self._in_words():
+            with self._in_words:
                 copy = sqlite3.connect(path)
                 try:
                     self._connection.backup(copy)
@@ -666,7 +659,7 @@ class Storage:
 
     def damages(self) -> list[str]:
         """Return what SQLite finds wrong with the file; empty if nothing."""
-        with self._in_words():
+        with self._in_words:
             found = self._connection.execute("PRAGMA integrity_check(20)").fetchall()
         return [] if found == [("ok",)] else [str(line) for (line,) in found]
 
