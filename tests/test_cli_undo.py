@@ -81,6 +81,7 @@ def test_the_last_events_are_listed(database, capsys):
     cells = [line.split("\t") for line in kesler(capsys, "undo", database).lines]
     assert [each[1] for each in cells] == ["undo", "learn", "learn"]
     assert cells[2][2:] == ["m1", "'spam'", "'win cash'", "taken back"]
+    assert cells[0][4] == "took back m1"
     assert len(kesler(capsys, "undo", database, "-n", "1").lines) == 1
 
 

@@ -44,9 +44,9 @@ def _said(event: Event, done: bool) -> str:
 
 
 def _line(event: Event) -> list[str]:
-    """Return the cells of a line about an event."""
+    """Return the cells of a line about an event, with its row or what it did."""
     time = datetime.fromtimestamp(event.time, UTC)
-    row = "" if event.row is None else repr(event.row)[:LONGEST]
+    row = repr(event.row) if event.kind == "learn" else DONE.get(event.kind, "").format(event)
     answer = "" if event.answer is None else repr(event.answer)
     taken_back = "taken back" if event.taken_back else ""
-    return [f"{time:%Y-%m-%d %H:%M:%S}", event.kind, event.id, answer, row, taken_back]
+    return [f"{time:%Y-%m-%d %H:%M:%S}", event.kind, event.id, answer, row[:LONGEST], taken_back]
