@@ -1,5 +1,7 @@
 """A small honest estimator of streams, and copies with one planted bug each."""
 
+import itertools
+
 import numpy as np
 from sklearn.base import BaseEstimator
 
@@ -73,8 +75,12 @@ class LearnsBackwards(Honest):
 
 
 class DrawsWithoutASeed(Honest):
+    signs = itertools.cycle((1.0, -1.0))  # two models in turn never draw the same
+
     def _move(self, label, x, by):
-        super()._move(label, x, by * np.random.default_rng().uniform(0.1, 2.0))
+        if "sign_" not in vars(self):
+            self.sign_ = next(self.signs)
+        super()._move(label, x, by * self.sign_)
 
 
 class IgnoresLaterClasses(Honest):
