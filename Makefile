@@ -17,10 +17,7 @@ help:
 	@echo "make speed   whether rows take 5 % more time than in the last release, or in AGAINST"
 
 demo: $(VENV)/installed
-	@# A second process compiles a part of what the first needs.
-	@$(BIN)/kesler compare dataset:banking77/stream --methods hybrid,multi,default >/dev/null 2>&1 & \
-	$(BIN)/kesler compare dataset:letter dataset:banking77/stream --plot demo.png; \
-	code=$$?; wait; exit $$code
+	@$(BIN)/kesler compare dataset:letter dataset:banking77/stream --plot demo.png
 	@echo "What to try next:"
 	@echo "  $(BIN)/kesler compare FILE             your CSV, JSON lines, Parquet or mail"
 	@echo "  $(BIN)/kesler learn MODEL FILE         learn a model; then predict with it"

@@ -326,3 +326,23 @@ print(sorted({*calls} - {"wait"}), found.predict(rows).tolist())
     shared = printed("-c", head + code, NUMBA_CACHE_DIR=str(tmp_path))
     alone = printed("-c", head + code, KESLER_COMPILE="foreground")
     assert shared == alone.replace("[]", "['ask', 'leave_out']", 1)
+
+
+def test_compare_asks_for_the_loops_of_all_methods_before_it_needs_one(tmp_path):
+    """Times are those of compiled loops, and no method waits for those of another."""
+    code = """
+from kesler import OnlineClassifier, compare
+from kesler.compiled.jit import background
+n_asked = []
+def noted(*arguments, called=background._Switch.take):
+    n_asked.append(len(background.COMPILING._asked))
+    return called(*arguments)
+background._Switch.take = noted
+rows = [[float(i % 3), float(i % 5)] for i in range(200)]
+named = {name: OnlineClassifier("multi", update=name) for name in ("pa1", "perceptron")}
+found = compare(named, rows, [i % 3 for i in range(200)])
+print(*[each.n_mistakes for each in found.values()], *{*n_asked, len(background.COMPILING._asked)})
+"""
+    shared = printed("-c", code, NUMBA_CACHE_DIR=str(tmp_path)).split()
+    alone = printed("-c", code, KESLER_COMPILE="foreground").split()
+    assert len(shared) == 3 and shared[:2] == alone[:2] and int(shared[2]) > 2

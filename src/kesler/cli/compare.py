@@ -61,14 +61,11 @@ def run(options: Namespace) -> None:
 
         plots.require_drawable(options.plot)
 
-    from kesler.compiled.jit.background import in_foreground
-
     runs = list[Compared]()
     for each in of_each:
         if runs:
             print()
-        with in_foreground(alone=False):  # the rows per second are those of compiled loops
-            runs.append(_compare(each))
+        runs.append(_compare(each))
     if options.json is not None:
         accounts = [each.account for each in runs]
         write_json(options, accounts[0] if len(accounts) == 1 else accounts)
@@ -79,6 +76,8 @@ def run(options: Namespace) -> None:
 
 def _compare(options: Namespace) -> Compared:
     """Print the table of an input while the methods learn, then the summary."""
+    from kesler.compiled.jit.background import in_foreground
+
     stream = files.open_input(options, files.reading_of_new(options))
     seed = options.shuffle
     blocks: Iterable[Block] = stream if seed is None else [files.shuffled(stream, seed)]
@@ -87,7 +86,9 @@ def _compare(options: Namespace) -> Compared:
     first = next(rest, Block(Rows.empty(0), []))
     methods = _methods_for(first, options)
     comparison = Comparison(methods, top=options.top, delay=options.delay)
-    lines = table.print_run(comparison, chain([first], rest), stream)
+    comparison.ask_for_loops(first)
+    with in_foreground(alone=False):  # the rows per second are those of compiled loops
+        lines = table.print_run(comparison, chain([first], rest), stream)
     if not comparison.n_trials:
         raise KeslerError(f"{stream.source} has no row of weight above 0: check the input")
 

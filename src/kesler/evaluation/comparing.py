@@ -161,9 +161,11 @@ def compare(
     if n_threads is None and not all(map(_is_own, wrapped.values())):
         n_threads = 1  # methods in Python gain nothing from threads, and may not be made for them
     comparison = Comparison(wrapped, n_threads, keep_predictions=True, top=top)
+    rows = Piece(table, 0, len(table))
+    comparison.ask_for_loops(rows)
     # Times are those of compiled loops.
     with in_foreground(alone=False), progress("comparing", "rows", len(table)) as task:
-        for line in comparison.run([Piece(table, 0, len(table))]):
+        for line in comparison.run([rows]):
             task.report(line.n_trials)
     return ComparisonResult(comparison.validated(), top)
 

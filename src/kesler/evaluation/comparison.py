@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import dataclass
 from threading import Condition
 from typing import TYPE_CHECKING, Any
@@ -403,6 +404,14 @@ class Comparison:
     def n_classes(self) -> int:
         """Number of classes seen so far."""
         return next(iter(self._runs.values())).method.n_known
+
+    def ask_for_loops(self, first: Batch) -> None:
+        """Let the loops of all methods be compiled at once, by learning a row with copies."""
+        from kesler.compiled.jit.background import is_on
+
+        for run in self._runs.values() if len(first) and is_on() else ():
+            if isinstance(run.method, KeslerMethod) and not run.method.n_known:
+                deepcopy(run.method).learn(first[:1])
 
     def run(self, blocks: Iterable[Batch]) -> Iterator[Line]:
         """Learn the blocks lazily; yield a line at each power of two of trials and at the end."""
