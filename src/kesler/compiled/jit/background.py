@@ -14,10 +14,10 @@ import json
 import logging
 import os
 import pickle
-import select
 import subprocess
 import sys
 import threading
+import time
 from base64 import b64decode, b64encode
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -45,6 +45,7 @@ BY_ROWS = ("trial", "kernels", "weights", "candidates", "readers")
 """Packages of kernels that may be interpreted; batch learners pass over their rows many times."""
 MOST_NUMBERS, MOST_ROWS = 1 << 14, 256
 """Sizes up to which a call takes less time when interpreted than the compilation."""
+SECONDS = 0.01  # between two looks at what another process has compiled
 
 LOGGER = logging.getLogger("kesler")
 FIRST_LINE = "import sys, json; sys.path[:] = json.loads(sys.stdin.readline())"
@@ -73,7 +74,7 @@ def in_foreground(*, alone: bool = True) -> Iterator[None]:
     try:
         yield
     finally:
-        _foregrounds.pop()
+        _foregrounds.remove(alone)
 
 
 def is_on() -> bool:
@@ -200,12 +201,13 @@ class Compiler:
         """Let the process pass over a recipe that is followed here."""
         with self._lock:
             self._asked[recipe] = True
-            with contextlib.suppress(OSError):  # it has ended, which is noted when it is read
-                self._write(LEFT_OUT + recipe)
+            if self._process is not None:
+                with contextlib.suppress(OSError):  # it has ended, which is noted when it is read
+                    self._write(LEFT_OUT + recipe)
 
     def wait(self) -> None:
-        """Wait until the process has done what it has begun, or has ended."""
-        select.select([self._process.stdout], [], [])
+        """Wait a moment for what the process is at."""
+        time.sleep(SECONDS)
 
     def end(self) -> None:
         """End the process, if there is one."""
@@ -420,12 +422,11 @@ class _Switch:
     def _wait_or_compile(self, recipe: str | None) -> None:
         """Compile other kernels while the other process is at a recipe."""
         while recipe is not None and COMPILING.is_at(recipe):
-            left = (each for each in reversed(self.kernels) if not COMPILING.is_done(each))
-            last = next(left, recipe)
-            if COMPILING.is_at(last):
-                COMPILING.wait()
+            left = [each for each in self.kernels if not COMPILING.is_done(each)]
+            if left and not COMPILING.is_at(left[-1]):
+                self._compile_all(left[-1])
             else:
-                self._compile_all(last)
+                COMPILING.wait()
 
     def _compile_all(self, recipe: str) -> None:
         """Compile the kernels of a recipe, over which the other process passes."""
