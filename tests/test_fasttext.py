@@ -148,12 +148,9 @@ def test_damaged_files_are_refused_or_answer(train, tmp_path):
 @pytest.mark.parametrize(
     ("at", "form", "value"),
     [
-        (12, "i", -5),  # ws
-        (20, "i", 10**6),  # minCount
         (28, "i", 1 << 20),  # wordNgrams
-        (44, "i", -3),  # minn
+        (44, "i", 1 << 11),  # minn
         (48, "i", 1 << 11),  # maxn
-        (56, "d", float("nan")),  # t
         (76, "q", 3),  # tokens
     ],
 )
@@ -164,6 +161,21 @@ def test_arguments_that_no_model_has_are_refused(train, tmp_path, at, form, valu
     (tmp_path / "bad").write_bytes(content)
     with pytest.raises(KeslerError, match="can't be read as a model of fastText"):
         fasttext.load_model(tmp_path / "bad")
+
+
+def test_arguments_that_mean_nothing_are_read(train, texts, tmp_path):
+    """Words of the vectors are counted once, whatever `minCount` is."""
+    vectors = [f"other{i} 0.5 0.25" for i in range(50)]
+    (tmp_path / "small.vec").write_text("\n".join(["50 2", *vectors, ""]))
+    given = {"pretrainedVectors": str(tmp_path / "small.vec"), "dim": 2, "minCount": 5, "t": -1.0}
+    theirs = trained(train, tmp_path / "model", {**given, "ws": 0, "minn": 5, "maxn": 3})
+    ours = fasttext.load_model(tmp_path / "model")
+    for text in texts[:50]:
+        labels, scores = ours.predict(text, k=3)
+        assert (list(labels), list(scores)) == (
+            predicted(theirs, text, 3)[0],
+            pytest.approx(predicted(theirs, text, 3)[1], abs=1e-5),
+        )
 
 
 def header(n_labels, dim, *, ngrams=1, maxn=0):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import struct
 from dataclasses import dataclass
@@ -38,7 +37,7 @@ SUPERVISED = 3  # the number of classifiers among fastText's models
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments of a model that a prediction depends on, and the least count of its words."""
+    """The arguments of a model that a prediction depends on."""
 
     dim: int
     word_ngrams: int
@@ -46,7 +45,6 @@ class Arguments:
     bucket: int
     minn: int
     maxn: int
-    least_count: int
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ def read_content(path: str | os.PathLike[str]) -> Content:
             raise source.damaged("it does not begin as a model of version 11 or 12 does")
         file.seek(4)
         arguments = _arguments(source, version=source.integers("i")[0])
-        dictionary = _dictionary(source, arguments.least_count)
+        dictionary = _dictionary(source)
         content = _with_matrices(source, arguments, dictionary)
         if file.read(1):
             raise source.damaged("there are bytes behind its end")
@@ -185,7 +183,7 @@ class _Source:
 
 def _arguments(source: _Source, version: int) -> Arguments:
     numbers = source.integers("12id")
-    dim, _, _, least_count, _, word_ngrams, loss, model, bucket, minn, maxn, _, threshold = numbers
+    dim, _, _, _, _, word_ngrams, loss, model, bucket, minn, maxn, _, _ = numbers
     if model != SUPERVISED:
         raise KeslerError(
             f"{source._name} holds word vectors, not a classifier: give its vectors (.vec) to "
@@ -193,14 +191,13 @@ def _arguments(source: _Source, version: int) -> Arguments:
         )
     maxn = 0 if version == 11 else maxn
     has_hashes = word_ngrams > 1 or maxn > 0
-    are_lengths = max(word_ngrams, minn, maxn) <= LONGEST_RUN and 0 <= threshold < math.inf
-    are_known = loss in [*Loss] and dim >= 1 and bucket >= has_hashes
-    if not (are_known and are_lengths and min(numbers[:-1]) >= 0):
+    is_run = 0 <= word_ngrams and max(word_ngrams, minn, maxn) <= LONGEST_RUN
+    if loss not in [*Loss] or dim < 1 or bucket < has_hashes or not is_run:
         raise source.damaged("its arguments are none of fastText's")
-    return Arguments(dim, word_ngrams, Loss(loss), bucket, minn, maxn, least_count)
+    return Arguments(dim, word_ngrams, Loss(loss), bucket, minn, maxn)
 
 
-def _dictionary(source: _Source, least_count: int) -> Dictionary:
+def _dictionary(source: _Source) -> Dictionary:
     size, n_words, n_labels = (source.size("i", what) for what in ("entries", "words", "labels"))
     n_tokens, n_kept = source.integers("qq")
     if size != n_words + n_labels or n_labels < 1 or n_kept < -1 or n_kept > source.n_bytes:
@@ -213,9 +210,8 @@ def _dictionary(source: _Source, least_count: int) -> Dictionary:
     if len(words) < n_words or len(labels) < n_labels:
         raise source.damaged("a word or a label stands twice")
     counts = [*words.values(), *labels.values()]
-    least = min(words.values(), default=least_count)
-    if min(counts) < 0 or sum(counts) > n_tokens or least < least_count:
-        raise source.damaged("its words and labels are more or fewer than it says")
+    if min(counts) < 0 or sum(counts) > n_tokens:
+        raise source.damaged("its words and labels are more than it says")
     kept = source.array((max(n_kept, 0), 2), "<i4").tolist()
     return Dictionary(words, labels, None if n_kept < 0 else dict(kept))
 
