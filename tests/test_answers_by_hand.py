@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.stats import kendalltau
 
 from cases import ESTIMATORS, OF_TABLES
@@ -16,6 +18,8 @@ from kesler import (
     metrics,
     progressive_validate,
 )
+from kesler.learner.classes import ClassTable
+from kesler.online.label_sets import require_contrast, targets_of_sets
 from streams import everything
 
 
@@ -103,8 +107,8 @@ def test_a_refused_answer_is_a_sentence_and_leaves_no_trace(estimator, y, senten
 @pytest.mark.parametrize(
     ("columns", "classes", "sentence"),
     [
-        (3, None, r"none for the label 3"),
-        (4, ["a", "b", "c", "d"], "none for the label 0"),
+        (3, None, "stand for 0, 1, 2, but none for the label 3, which"),
+        (4, ["a", "b", "c", "d"], "stand for 'a', 'b', 'c' and 1 more, but none for the label 0,"),
         (4, [0, 1, 2], "4 columns, but classes= names 3"),
         (4, [0, 1, 2, 2], "names a label twice"),
     ],
@@ -167,6 +171,39 @@ def test_label_sets_that_all_name_everything_or_nothing_are_refused(y, part):
         OnlineMultilabelClassifier().fit(np.eye(4), y)
     some = OnlineMultilabelClassifier().fit(np.eye(4), [["a", "b"], [], ["a"], ["b"]])
     assert some.n_trials_ == 4  # in single rows they are what they are
+
+
+@pytest.mark.parametrize("shape", [(n, k) for n in (1, 2, 3) for k in (1, 2, 3)], ids=str)
+def test_a_table_has_relevant_and_irrelevant_labels_unless_it_has_one_row(shape):
+    """One label alone may be in every row."""
+    n_rows, n_labels = shape
+    for cells in product([0, 1], repeat=n_rows * n_labels):
+        table = np.array(cells).reshape(shape)
+        is_whole, is_empty = table.all() and n_labels > 1, not table.any()
+        targets = targets_of_sets(table, None, ClassTable())
+        if n_rows > 1 and (is_whole or is_empty):
+            with pytest.raises(KeslerError, match="names all" if is_whole else "names any"):
+                require_contrast(targets)
+        else:
+            require_contrast(targets)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "wrong"),
+    [*(("sets", x) for x in (2.0, -1.0, 0.5)), *(("rankings", x) for x in (-1.0, np.inf, -np.inf))],
+)
+def test_the_first_wrong_cell_of_a_table_is_named(estimator, wrong):
+    for row, column in np.ndindex(3, 2):
+        table = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+        table[row, column] = table[2, 1] = wrong
+        with pytest.raises(KeslerError, match=rf"\D{wrong} in row {row}, column {column}:"):
+            ESTIMATORS[estimator]().fit(np.eye(3), table)
+
+
+def test_a_sparse_table_of_targets_is_not_changed():
+    y = sparse.csr_array(([1.0, 0.0, 1.0], [0, 1, 1], [0, 2, 3]), shape=(2, 2))
+    OnlineMultilabelClassifier().fit(np.eye(2), y)
+    assert y.data.tolist() == [1.0, 0.0, 1.0] and y.indices.tolist() == [0, 1, 1]
 
 
 def test_the_columns_of_a_matrix_of_ranks_without_names_are_the_classes_in_order():
