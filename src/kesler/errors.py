@@ -6,6 +6,8 @@ pickles that another version wrote, that they are refused.
 
 from __future__ import annotations
 
+import warnings
+from inspect import currentframe
 from numbers import Integral
 from typing import Any
 
@@ -176,3 +178,17 @@ class MismatchWarning(UserWarning):
 
 class ReadingWarning(UserWarning):
     """A file was read in a way that was found in it, and that may be wrong."""
+
+
+def warn(sentence: str, category: type[Warning]) -> None:
+    """Warn of the line outside Kesler that called it; Python shows a sentence once for each line.
+
+    Parameters
+    ----------
+    sentence : what is unusual, and what to do.
+    category : the kind of warning.
+    """
+    frame, level = currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "kesler":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(sentence, category, stacklevel=level)

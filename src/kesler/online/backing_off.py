@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from kesler.data.inputs import parts_of
 from kesler.data.labels import Label
-from kesler.errors import KeslerError, MismatchWarning
+from kesler.errors import KeslerError, MismatchWarning, warn
 from kesler.learner.uncertainty import require_confidence
 from kesler.trees.paths import PathAnswer, PathNodes, path_nodes, ranks_of, require_separator
 
@@ -41,11 +40,10 @@ def warn_if_flat(learner: AnyLearner) -> None:
     """Warn if ranks are asked for, and no label has more than one."""
     ranks = learner.ranks
     if ranks is not None and not ranks.learners:
-        warnings.warn(
+        warn(
             f"ranks={ranks.separator!r}: no label has {ranks.separator!r} between two names, so "
             "there is one rank: give what separates the names of your labels, or leave it out",
             MismatchWarning,
-            stacklevel=3,  # of the caller of `fit`
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from kesler.data.inputs import texts_of
 from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import is_sparse
-from kesler.errors import KeslerError, MismatchWarning
+from kesler.errors import KeslerError, MismatchWarning, warn
 from kesler.learner.combinations import require_half_life
 from kesler.settings.table import AUTO
 
@@ -103,8 +102,7 @@ class ColumnReader:
         if not len(table):
             raise KeslerError("X has 0 rows, while a minimum of 1 is required: give rows")
         state = self.state
-        is_known = state is not None and (len(state.schema) or state.by_name)
-        if state is not None and is_known and table.named != state.named:
+        if state and (len(state.schema) or state.by_name) and table.named != state.named:
             raise KeslerError(
                 "this model learnt from columns with names, and an array has none, or the reverse: "
                 "give rows in the same form as before"
@@ -118,11 +116,10 @@ class ColumnReader:
         learnt = [column.name for column in self.known.schema.learnt]
         lacking = [name for name in learnt if name not in table.columns]
         if lacking and is_frame(X):
-            warnings.warn(
+            warn(
                 f"X lacks the columns {', '.join(map(repr, lacking))}, which the model learnt: "
                 "their cells count as missing; if they have other names, rename them",
                 MismatchWarning,
-                stacklevel=5,
             )
 
     def is_open(self, model: Model, X: Any) -> bool:
@@ -183,7 +180,7 @@ class ColumnReader:
             return None
         if isinstance(x, str):
             self._require_one_text(x)
-        if isinstance(x, (str, Mapping)) or isinstance(x, (Rows, Ratings)):
+        if isinstance(x, (str, Mapping, Rows, Ratings)):
             return self.table_of(model, x)
         return self.table_of(model, [list(x)] if isinstance(x, (list, tuple, np.ndarray)) else x)
 
@@ -229,7 +226,7 @@ class ColumnReader:
         """Warn of columns that cannot hold most of their cells."""
         schema = self.schema
         for sentence in [] if schema is None else schema.wrong_kinds:
-            warnings.warn(sentence, MismatchWarning, stacklevel=3)  # of the caller of `fit`
+            warn(sentence, MismatchWarning)
 
     def warn_of_new(self, known: Container[str], names: Iterable[str]) -> None:
         """Warn once of each name that only later rows have, and that is not learnt."""
@@ -239,12 +236,11 @@ class ColumnReader:
             if name not in known and name not in self.left_out:
                 self.left_out.add(name)
                 other = ", or set columns=None, which learns names that come and go"
-                warnings.warn(
+                warn(
                     f"{name!r} is in none of the first {N_ROWS} rows, whose columns are the "
                     "features, and is not learnt: put a row that has it among these"
                     f"{other if self.are_numbers_alone else ''}",
                     MismatchWarning,
-                    stacklevel=2,
                 )
 
     # ---- features ---------------------------------------------------------------------------

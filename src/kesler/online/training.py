@@ -7,7 +7,6 @@ again. It is therefore the same for any split of the rows into batches.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ import numpy.typing as npt
 from kesler.data import inputs
 from kesler.data.inputs import texts_of
 from kesler.data.rows import Rows, Vocabulary
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, warn
 from kesler.interrupts import FIRST_ROWS
 from kesler.learner.events import NO_PLACES, NO_PROBABILITIES
 from kesler.learner.targets import Kind, Targets
@@ -444,7 +443,7 @@ class Trials:
         n_classes = len(np.unique(self.codes))
         n_runs = 1 + np.count_nonzero(np.diff(self.codes))
         if 1 < n_classes == n_runs and len(self.codes) >= 20 * n_classes:
-            warnings.warn(_SORTED, stacklevel=4)  # of the caller of a public method
+            warn(_SORTED, UserWarning)
 
     @staticmethod
     def concatenate(pieces: list[Trials], n_classes: int) -> Trials:
