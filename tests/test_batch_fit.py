@@ -292,6 +292,18 @@ def test_balanced_weights_are_those_of_scikit_learn(settings):
             attempt()
 
 
+@pytest.mark.parametrize("weight", [1 << 20, 2.0**-20, np.float32(0.5)])
+def test_weights_of_classes_have_the_range_of_those_of_rows(weight):
+    model = OnlineClassifier(update="pa1", class_weight={0: weight}).partial_fit(X, Y)
+    of_rows = np.where(Y == 0, float(weight), 1.0)
+    assert_same_bits(model, OnlineClassifier(update="pa1").partial_fit(X, Y, None, of_rows))
+
+
+def test_no_weight_of_any_class_is_none():
+    model = OnlineClassifier(update="pa1", class_weight={}).fit(X, Y)
+    assert_same_bits(model, OnlineClassifier(update="pa1").fit(X, Y))
+
+
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
@@ -299,6 +311,9 @@ def test_balanced_weights_are_those_of_scikit_learn(settings):
         ({0: -1}, "class_weight of 0 is -1"),
         ({0: float("nan")}, "class_weight of 0 is nan"),
         ({0: "2"}, "class_weight of 0 is '2'"),
+        ({0: True}, "class_weight of 0 is True"),
+        ({0: np.nextafter(2.0**20, np.inf)}, "class_weight of 0 is .*1/1,048,576 and 1,048,576"),
+        ({0: np.nextafter(2.0**-20, 0)}, "class_weight of 0 is"),
         ({"0": 2.0}, "no row has such a label"),
         ("even", "class_weight='even' is unknown"),
         (3, "class_weight=3 is unknown"),

@@ -17,6 +17,7 @@ import pytest
 
 from kesler import Ensemble, OnlineClassifier, OnlineMultilabelClassifier
 from kesler.interrupts import LONGEST, Postponed, pieces_of
+from kesler.online.contract import exclusive, exclusive_trials, unchanged_on_error
 
 LEARNERS: dict[str, Callable[[], Any]] = {
     "default": OnlineClassifier,
@@ -167,6 +168,31 @@ def test_the_first_batch_keeps_the_rows_before_the_interrupt():
         delay *= 2
     assert 0 < model.n_trials_ < 200_000 and model.n_features_in_ == 30
     assert model.predict(X[:3]).shape == (3,)
+
+
+@pytest.mark.parametrize("method", [exclusive, exclusive_trials, unchanged_on_error])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+@pytest.mark.parametrize("n_before", [0, 1, 2])
+@pytest.mark.parametrize("n_learnt", [0, 1, 2])
+def test_an_error_takes_attributes_back_unless_rows_were_learnt_before_an_interrupt(
+    method, error, n_before, n_learnt
+):
+    X, y = events(6), labels(6, "pa1")
+    model = OnlineClassifier("multi", update="pa1")
+    for i in range(n_before):
+        model.learn_one(X[i], y[i])
+
+    def learn_and_fail(self: Any) -> None:
+        for i in range(n_learnt):
+            self.learn_one(X[i], y[i])
+        self.notes_ = {"set": "before the error"}
+        raise error
+
+    with pytest.raises(error):
+        method(learn_and_fail)(model)
+    is_kept = method is exclusive_trials and error is KeyboardInterrupt and n_learnt > 0
+    assert ("notes_" in vars(model)) == is_kept
+    assert (model._learner is None) == (not n_before and not is_kept)
 
 
 def test_a_handler_that_returns_lets_learning_go_on():

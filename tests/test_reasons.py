@@ -7,6 +7,7 @@ import tracemalloc
 import unicodedata
 from collections import Counter
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -397,6 +398,18 @@ def test_single_features_are_listed_on_request():
     ]  # fmt: skip
     with pytest.raises(KeslerError, match="features='yes' must be True"):
         of_texts().explain_one("win", features="yes")
+
+
+@pytest.mark.parametrize("n_classes", [1, 4, 5, 6, 7])
+def test_a_class_that_is_unknown_is_refused_by_the_first_five_known(n_classes):
+    known = [*"gfedcba"][:n_classes]
+    model = OnlineClassifier("multi", update="pa1").partial_fit(np.eye(n_classes), known)
+    some = ", ".join(map(repr, known[:5])) + (", ..." if n_classes > 5 else "")
+    for call in (partial(model.explain_one, np.ones(n_classes)), model.top_features):
+        with pytest.raises(KeslerError) as raised:
+            call("z")
+        sentence = f"label='z' is not a class that has been learnt: choose of {some}"
+        assert str(raised.value) == sentence
 
 
 def test_rows_without_texts_have_the_same_features_either_way():
