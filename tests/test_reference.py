@@ -5,8 +5,12 @@ import inspect
 import pkgutil
 import re
 import sys
+from ast import literal_eval
+from collections.abc import Iterator
+from contextlib import suppress
 from inspect import signature
 from itertools import chain
+from typing import Any
 
 import pytest
 
@@ -85,6 +89,41 @@ def test_every_public_name_has_an_example(name):
     things = {each: getattr(module, each) for each in module.__all__}
     bare = {each for each, thing in things.items() if not has_example(thing)}
     assert not bare - BASES - NOT_HERE
+
+
+def public_calls() -> Iterator[Any]:
+    """Yield the public classes and functions, and the public methods of these classes."""
+    for name in ["kesler", *(f"kesler.{name}" for name in public_names.MODULES)]:
+        module = importlib.import_module(name)
+        for thing in (getattr(module, each) for each in module.__all__):
+            if inspect.isclass(thing) or inspect.isroutine(thing):
+                yield thing
+            if inspect.isclass(thing):
+                yield from (
+                    m for n, m in inspect.getmembers(thing, inspect.isroutine) if n[0] != "_"
+                )
+
+
+def said_defaults(thing: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the parameters whose default a docstring gives as a literal, and the literal."""
+    text = inspect.cleandoc((thing.__doc__ or "").replace("\\\n", ""))
+    section = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    for names, said in re.findall(r"^(\w[\w, ]*?) : (?:.*, )?default (.*)$", section, re.MULTILINE):
+        with suppress(ValueError, SyntaxError):
+            value = literal_eval(re.sub(r"(?<=\d),(?=\d{3})", "", said))
+            yield from ((name, value) for name in names.split(", "))
+
+
+def test_docstrings_give_the_defaults_of_signatures():
+    things = {id(thing): thing for thing in public_calls()}.values()
+    said = [(thing, *each) for thing in things for each in said_defaults(thing)]
+    wrong = [
+        (getattr(thing, "__qualname__", thing), name, value)
+        for thing, name, value in said
+        if (default := signature(thing).parameters[name].default) != value
+        and repr(default) != "<factory>"
+    ]
+    assert not wrong and len(said) > 200
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
