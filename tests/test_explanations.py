@@ -491,7 +491,7 @@ def test_mappings_are_explained_by_their_names_also_new_ones():
     assert entries["new"].margin == entries["other"].margin == 0
     assert entries["cash"].margin > 0 > entries["lunch"].margin
     rows = model._input.row(model, x, learn=False)
-    (found,) = explain_rows(model, rows, "spam", "work", ALL)
+    (found,) = explain_rows(model, rows, "spam", "work", ALL, features=False)
     values = {c.feature: c.margin for c in found.contributions if c.margin}
     assert values == {name: each.margin for name, each in entries.items() if each.margin}
     assert {c.feature for c in found.contributions} == {"cash", "lunch", "unseen feature"}

@@ -195,7 +195,6 @@ or texts
         if not self.n_known_:
             weightless = not n_learnt(self)
             why = "every sample_weight is zero" if weightless else "no target names a label"
-            self._forget()
             raise KeslerError(f"{why}, so there is no row to learn from")
         if self._fitted().ranks is not None:
             from kesler.online.backing_off import warn_if_flat
@@ -945,24 +944,15 @@ or sparse row
         y: Any,
         sample_weight: Any = None,
         classes: Any = None,
-        *,
-        keep_scores: bool = False,
-        keep_probabilities: bool = False,
-        keep_traces: bool = False,
-        keep_places: bool = False,
+        **keep: bool,
     ) -> Trials:
-        """Learn from rows and return the results of their trials. Rows of weight 0 are skipped."""
+        """Learn from rows and return their trials; `keep` is as for `_learn_rows`.
+
+        Rows of weight 0 are skipped.
+        """
         with training.names_of_learnt_rows(self):
-            pieces = [
-                self._learn(
-                    *block,
-                    keep_scores=keep_scores,
-                    keep_probabilities=keep_probabilities,
-                    keep_traces=keep_traces,
-                    keep_places=keep_places,
-                )
-                for block in self._blocks(X, y, sample_weight, classes)
-            ]
+            blocks = self._blocks(X, y, sample_weight, classes)
+            pieces = [self._learn(*block, **keep) for block in blocks]
             return Trials.concatenate(pieces, len(self._known_classes()))
 
     def _blocks(

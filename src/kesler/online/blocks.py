@@ -145,11 +145,11 @@ def path_of_row(model: Any, x: Any, **options: Any) -> PathAnswer:
 def explain_rows(
     model: Model,
     rows: Any,
-    label: Any = None,
-    rival: Any = None,
-    n: int = 10,
+    label: Any,
+    rival: Any,
+    n: int,
     *,
-    features: bool = False,
+    features: bool,
 ) -> Iterator[Explanation]:
     """Yield the explanation of each row; other parameters are those of `explain_one`."""
     from kesler.online.explaining import Question, explained, explained_cells, names_of_model

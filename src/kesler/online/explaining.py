@@ -31,10 +31,10 @@ UNSEEN = "unseen feature"
 class Question(NamedTuple):
     """What is asked of a row; fields are as in :meth:`~kesler.OnlineClassifier.explain_one`."""
 
-    label: Any = None
-    rival: Any = None
-    n: int = 10
-    features: bool = False
+    label: Any
+    rival: Any
+    n: int
+    features: bool
 
 
 def explained(
