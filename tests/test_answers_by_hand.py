@@ -74,6 +74,11 @@ def test_metrics_of_progressive_validation():
 REFUSED: dict[str, tuple[str, Any, str]] = {
     "text for a set": ("sets", ["ab"], r"row 0 of y is 'ab'.*write \['ab'\]"),
     "a label for a set": ("sets", [3], r"row 0 of y is 3.*write \[3\]"),
+    "a sparse vector": (
+        "sets",
+        sparse.coo_array([3.0]),
+        "row 0 of y is .*3.0.*not a set of labels",
+    ),
     "a label twice": ("sets", [["a", "b", "a"]], "row 0 of y names the label 'a' twice"),
     "no indicator": ("sets", np.array([[1, 2]]), "2.0 in row 0, column 1.*indicator"),
     "NaN": ("sets", np.array([[1, np.nan]]), "nan in row 0, column 1.*indicator"),
@@ -87,6 +92,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "twice ranked": ("rankings", [["a", "b", "a"]], "row 0 of y names the label 'a' twice"),
     "a set for a ranking": ("rankings", [{"a", "b"}], "in order, best first"),
     "text for a ranking": ("rankings", ["ab"], "not a list of labels"),
+    "a sparse vector of ranks": ("rankings", sparse.coo_array([1.0]), "not a list of labels"),
     "negative rank": ("rankings", np.array([[1, -2]]), "rank -2.0 in row 0, column 1"),
     "infinite rank": ("rankings", np.array([[1, np.inf]]), "rank inf in row 0, column 1"),
     "no ranking": ("rankings", None, "y is None"),

@@ -25,7 +25,7 @@ def require_answers(y: Any, kind: str) -> Any:
         raise KeslerError(
             f"requires y to be passed, but the target y is None: give one {kind} for each row"
         )
-    given = y if isinstance(y, Iterable) or is_sparse(y) else np.asarray(y)
+    given = y if isinstance(y, Iterable) else np.asarray(y)
     if getattr(given, "ndim", 1) == 0:
         raise KeslerError(f"y is {y!r}, which is one value: give one {kind} for each row")
     return given
@@ -33,7 +33,7 @@ def require_answers(y: Any, kind: str) -> Any:
 
 def is_table(y: Any) -> bool:
     """Return whether `y` is a table: a matrix, a 2-D array or a data frame, not lists."""
-    return is_sparse(y) or getattr(y, "ndim", 1) == 2
+    return getattr(y, "ndim", 1) == 2
 
 
 def as_matrix(y: Any) -> sparse.csr_array:
