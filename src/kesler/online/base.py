@@ -952,7 +952,7 @@ or sparse row
         """
         with training.names_of_learnt_rows(self):
             blocks = self._blocks(X, y, sample_weight, classes)
-            pieces = [self._learn(*block, **keep) for block in blocks]
+            pieces = [self._learn(rows, y, weights, **keep) for rows, y, weights in blocks]
             return Trials.concatenate(pieces, len(self._known_classes()))
 
     def _blocks(
