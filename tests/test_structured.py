@@ -159,6 +159,42 @@ def test_a_search_reads_averaged_names_in_the_trial_as_after_it():
     assert after[3:] == [0, None, 7, False]
 
 
+@pytest.mark.parametrize("rule", [rule for rule in PLAIN_RULES if rule not in ALONG_SEVERAL])
+def test_rules_of_one_constraint_take_the_first_of_several_outputs(rule):
+    X, y = with_all_classes_known(6)
+    alone, several = posed(rule).fit(X, y), posed(rule).set_params(n_best=3).fit(X, y)
+    np.testing.assert_array_equal(alone.weights_, several.weights_)
+    assert alone.n_mistakes_ == several.n_mistakes_ > 0 and alone.weights_.any()
+
+
+@pytest.mark.parametrize("rule", ["pa1", "hinge"])
+def test_the_most_violated_of_several_outputs_may_come_in_any_place(rule):
+    X, y = with_all_classes_known(7)
+    learner, other = (posed(rule).set_params(n_best=2) for _ in range(2))
+    n_turned = 0
+
+    def turned(weights, x, y, n):
+        nonlocal n_turned
+        first, second = search_augmented(weights, x, y, n)
+        said = scores(weights, x) + (np.arange(K) != y)
+        is_clear = said[first] > said[second] + 1e-6 and said[second] > said[y] + 1e-6
+        n_turned += is_clear
+        return [second, first] if is_clear else [first, second]
+
+    other.infer_augmented = turned
+    for x, r in zip(X, y.tolist(), strict=True):
+        learner.learn_one(x, r)
+        np.testing.assert_array_equal(other.learn_one(x, r).weights_, learner.weights_)
+    assert n_turned > 5
+
+
+def test_a_cost_of_0_asks_for_no_margin():
+    X, y = with_all_classes_known(8)
+    free = posed("pa", cost=lambda y, s: 0.0)
+    free.infer_augmented = lambda weights, x, y: search(weights, x)
+    assert not free.fit(X, y).weights_.any() and free.n_trials_ == len(y)
+
+
 def test_costs_are_margins():
     flat = posed("pa", cost=lambda y, s: 3.0 * (y != s))
     flat.infer_augmented = lambda w, x, y: int(np.argmax(scores(w, x) + 3 * (np.arange(K) != y)))
@@ -271,6 +307,8 @@ def test_pairs_one_by_one_or_in_parts_are_the_same():
     np.testing.assert_array_equal(whole.weights_, parts.weights_)
     again = clone(whole).fit(X[:5], y[:5]).fit(X, y)
     np.testing.assert_array_equal(whole.weights_, again.weights_)
+    for name in ("n_trials_", "n_mistakes_"):
+        assert getattr(whole, name) == getattr(parts, name) == getattr(again, name) > 0
     assert pickle.loads(pickle.dumps(whole)).predict(X) == whole.predict(X)
 
 
@@ -316,11 +354,16 @@ def endless(parameters, weight, losses, squared_norms, gram, steps):
         ({"infer_augmented": None}, "needs infer_augmented"),
         ({"cost": lambda y, s: -1.0}, "cost(y, s) returned -1.0"),
         ({"cost": lambda y, s: np.nan}, "cost(y, s) returned nan"),
+        ({"cost": lambda y, s: np.inf}, "cost(y, s) returned inf"),
+        ({"update": "ovr-hinge"}, "needs separate weights for each class"),
+        ({"update": "arow"}, "needs separate weights for each class"),
         ({"update": "best"}, "update='best' is not known"),
         ({"update": endless}, "is not a finite number"),
         ({"update": MarginPerceptron(delta=2.0)}, "cost(y, s) is the margin here"),
         ({"n_best": 0}, "n_best=0"),
+        ({"n_best": 1.5}, "n_best=1.5"),
         ({"n_best": 2, "infer": lambda w, x, n: 1}, "must return a list of outputs"),
+        ({"n_best": 2, "infer": lambda w, x, n: []}, "must return a list of outputs"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(changed, words):
@@ -349,3 +392,32 @@ def test_lists_and_tuples_are_the_same_output():
         lambda x, y: dict.fromkeys(enumerate(y), 1.0), lambda w, x: ("a", "b")
     )
     assert learner.fit([0, 1], [["a", "b"], ["a", "b"]]).n_mistakes_ == 0
+
+
+SAME = [
+    (["a", "b"], ("a", "b"), True),
+    (["a"], ["a", "b"], False),
+    (["a", "b"], ["a"], False),
+    (np.array([1, 2]), [1, 2], True),
+    ([1, 2], np.array([1, 2]), True),
+    (np.array([1, 2]), np.array([1, 3]), False),
+    (np.array([1, 2]), np.array([1, 2, 3]), False),
+    ([np.array([1]), "a"], (np.array([1]), "a"), True),
+    ([np.array([1]), "a"], (np.array([2]), "a"), False),
+    ([["a"], "b"], [["a"], "c"], False),
+    ("ab", ["a", "b"], False),
+]
+
+
+@pytest.mark.parametrize(("said", "right", "same"), SAME, ids=str)
+def test_outputs_are_compared_by_what_is_in_them(said, right, same):
+    learner = StructuredLearner(lambda x, y: {str(y): 1.0}, lambda w, x: said)
+    assert learner.fit([0], [right]).n_mistakes_ == (not same)
+    assert learner.score([0], [right]) == same
+
+
+def test_the_score_is_a_weighted_mean():
+    learner = StructuredLearner(lambda x, y: {y: 1.0}, lambda w, x: x).fit([0], [0])
+    assert learner.score([0, 1, 2], [0, 1, 9], [1.0, 2.0, 5.0]) == pytest.approx(3 / 8)
+    with pytest.raises(KeslerError, match="2 instances and 1 outputs"):
+        learner.score([0, 1], [0])
