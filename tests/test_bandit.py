@@ -207,6 +207,90 @@ def test_late_feedback_takes_the_probability_of_the_draw() -> None:
     assert model.n_pending_ == 0
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_feedback_on_a_class_that_is_no_longer_shown_needs_its_probability(weighted: bool) -> None:
+    x = [1.0, 0.0]
+    model = BanditClassifier(["a", "b"], "pa1", "greedy", weighted, hypotheses="multi")
+    shown = model.explore_one(x)
+    while model.predict([x])[0] == shown.label:
+        model.learn_one(x, "b" if shown.label == "a" else "a")
+    given, pending = copy.deepcopy(model), model.n_pending_
+    if weighted:
+        with pytest.raises(KeslerError, match=f"does not show '{shown.label}' for this row"):
+            model.learn_feedback_one(x, shown.label, True)
+        assert model.n_pending_ == pending
+    else:
+        model.learn_feedback_one(x, shown.label, True)
+    assert given.learn_feedback_one(x, shown.label, True, 1).n_pending_ == pending - 1
+    assert given.n_trials_ == model.n_trials_ + weighted
+
+
+EXPLORATIONS = [
+    ({}, "arrays", Greedy()),
+    ({}, "texts", InverseGap()),
+    ({"update": "pa1"}, "arrays", Greedy()),
+    ({"update": "pa1"}, "texts", Greedy()),
+    ({"update": "soba"}, "arrays", Uniform(0.05)),
+    ({"update": "banditron"}, "texts", Uniform(0.05)),
+    ({"update": "banditron", "exploration": "greedy"}, "arrays", Greedy()),
+    ({"exploration": 0.3, "weighted": True, "seed": 7}, "texts", Uniform(0.3)),
+]
+
+
+@pytest.mark.parametrize(("given", "kind", "wanted"), EXPLORATIONS, ids=str)
+def test_the_exploration_in_use_follows_from_the_rule_and_the_rows(
+    given: dict[str, Any], kind: str, wanted: Any
+) -> None:
+    X, y = KINDS[kind]()
+    model = BanditClassifier(range(K), **given).partial_fit(X[:9], y[:9])
+    assert model.exploration_ == wanted
+    resolved = model.resolved_
+    assert (resolved.exploration, resolved.classes) == (wanted, [*range(K)])
+    assert resolved.weighted is given.get("weighted", False)
+    assert resolved.seed == given.get("seed", 0)
+
+
+TABLE = [{"note": ["win cash", "team lunch"][i % 2], "size": float(i)} for i in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "more", "settings"),
+    [
+        (TABLE, {"kind": "new"}, {"update": "pa1", "hypotheses": "multi"}),
+        ([{"size": 1.0, "age": 2.0}] * 6, {}, {}),
+    ],
+    ids=["cells", "numbers"],
+)
+def test_feedback_on_rows_of_a_table_is_learnt_once_and_saved(
+    cells: Any, more: dict[str, Any], settings: dict[str, Any], tmp_path: Path
+) -> None:
+    """Further columns leave classes waiting, and what was wrong is not learnt again as right."""
+    model = BanditClassifier(["a", "b"], exploration="greedy", **settings)
+    model.learn_one(cells[0], "a")
+    n_draws = model._learner.stored["exploration.draws"]["n_drawn"][0]
+    early = model.predict_one(cells[1])
+    for row in cells[2:4]:
+        model.learn_feedback_one(row | more, model.predict_one(row | more), False)
+    assert model.n_pending_ == 1 and model.n_trials_ == 3
+    assert model._learner.stored["exploration.draws"]["n_drawn"][0] == n_draws + 3
+    model.save(tmp_path / "model")
+    other = load(tmp_path / "model")
+    for each in (model, other):
+        each.learn_feedback_one(cells[1], early, True)
+    assert model.n_pending_ == other.n_pending_ == 0
+    np.testing.assert_array_equal(model.decision_function(cells), other.decision_function(cells))
+
+
+def test_classes_may_be_added_again_and_again_before_the_first_row() -> None:
+    model = BanditClassifier(classes=["b", "d"])
+    assert model.n_pending_ == 0
+    model.add_classes(["c"]).add_classes(["a", "b"]).add_classes([])
+    assert model.classes_.tolist() == ["a", "b", "c", "d"]
+    assert model.predict_proba([[1.0]]).tolist() == [[pytest.approx(1 / 4)] * 4]
+    assert [*model.exploration_proba_one([1.0])] == ["b", "d", "c", "a"]
+    assert model.classes_.tolist() == ["a", "b", "c", "d"]
+
+
 def test_classes_come_by_name() -> None:
     model = BanditClassifier(update="banditron", exploration=1.0)
     model.add_classes(["a"])
@@ -248,6 +332,8 @@ def fitted() -> BanditClassifier:
         ((None, True, 0.0), "above 0, at most 1"),
         ((None, True, True), "above 0, at most 1"),
         ((None, True, float("nan")), "above 0, at most 1"),
+        ((None, True, 1.5), "above 0, at most 1"),
+        ((None, True, "1"), "above 0, at most 1"),
         ((None, True, None, 7), "only if the one that was shown is wrong"),
         ((None, False, None, "text"), "cannot be ordered"),
     ],

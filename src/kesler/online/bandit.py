@@ -242,7 +242,8 @@ C, eta, delta, r, columns, on_mismatch
     the class; it is the one of the draw unless rows have been learnt in between. For late answers
     `explore_one` returns the probability, which `learn_feedback_one` takes. `predict` and the
     other methods for several rows never explore. They answer before the first row as well, where
-    all classes have the same score.
+    all classes have the same score. The columns of a table are of the kinds that the rows learnt
+    before the first draw give them; later rows may add columns.
 
     Methods that take targets (`fit`, `partial_fit`, `learn_one`, `learn_predict_one`,
     :func:`~kesler.progressive_validate`) simulate feedback: the class to show is drawn, of the
@@ -366,6 +367,8 @@ C, eta, delta, r, columns, on_mismatch
         learner = _exploring(self, x)
         with learner.lock:
             shown, probability = learner.draw(self._input.row_to_score(self, x, learner))
+            # With first rows learnt again, no class would wait for its feedback any more.
+            self._input.columns.settle()
             return Shown(learner.classes.labels[shown], probability)
 
     def learn_feedback_one(

@@ -152,6 +152,12 @@ class ColumnReader:
         if self.state is not None and self.state.are_words:
             self.state = None
 
+    def settle(self) -> None:
+        """Forget the first rows, so that no further row has them learnt again."""
+        self.close()
+        if self.state is not None and self.state.kept is not None:
+            self.state = replace(self.state, kept=None)
+
     def read_table(self, model: Model, rows: Any) -> Table | None:
         """Return rows of a reader if they are a table; None if they are rows of numbers."""
         table = self.table_of(model, rows)
