@@ -152,6 +152,24 @@ def test_many_rows_are_learnt_in_blocks(monkeypatch):
     assert_same_bits(OnlineClassifier().fit(X, Y), whole)
 
 
+SORTED = [
+    ("a" * 20 + "b" * 20, True),
+    ("b" * 20 + "a" * 20, True),
+    ("a" * 39 + "b", True),
+    ("a" * 20 + "b" * 19, False),  # fewer than 20 rows of a class
+    ("a" * 30 + "b" * 29 + "a", False),
+    ("a" * 60, False),
+]
+
+
+@pytest.mark.parametrize(("labels", "warns"), SORTED, ids=[labels for labels, _ in SORTED])
+def test_rows_in_one_run_of_each_class_are_warned_of_from_20_rows_of_a_class_on(labels, warns):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        OnlineClassifier(update="pa1").fit(X[: len(labels)], [*labels])
+    assert ["sorted by class" in str(each.message) for each in caught] == [True] * warns
+
+
 # ---- passes --------------------------------------------------------------------------------------
 
 
