@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import re
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -18,7 +19,8 @@ from kesler import (
     OnlineMultilabelClassifier,
 )
 from kesler.data.schema.inference import N_ROWS
-from kesler.online.metadata import validated
+from kesler.hypotheses import Grouped, PerClass
+from kesler.online.metadata import require_members, validated
 from kesler.online.table_state import MOST_LEVELS, TableState, restored
 from kesler.state.uncertainty import LARGEST_SCORE
 
@@ -141,6 +143,36 @@ def test_a_long_value_is_shown_in_part(n: int):
     assert shown == repr("x" * n) if n == 40 else len(shown) == 60 and shown.endswith("xxx...")
 
 
+GROUPS, MEMBERS = [[], ["a", "b"]], [[0], [0, 1], [1]]
+OF_PARTS = "not one for each of its parts"
+MEMBERSHIPS: list[tuple[Any, Any, str]] = [
+    (GROUPS[1:], [[], MEMBERS], OF_PARTS),
+    (GROUPS, [MEMBERS], OF_PARTS),
+    ([*GROUPS, []], [[], MEMBERS, []], OF_PARTS),
+    (GROUPS, [[[]], MEMBERS], "memberships are those of 1 classes, not of 0"),
+    (GROUPS, [[], MEMBERS[1:]], "memberships are those of 2 classes, not of 3"),
+    (GROUPS, [[], [[0], [1, 0], [1]]], r"name groups \[1, 0\], of 2"),
+    (GROUPS, [[], [[0], [0, 0], [1]]], r"name groups \[0, 0\], of 2"),
+    (GROUPS, [[], [[0], [0, 1], [2]]], r"name groups \[2\], of 2"),
+    (GROUPS, [[], [[0, 2], [0, 1], [1]]], r"name groups \[0, 2\], of 2"),
+]
+
+
+def test_each_class_is_in_groups_that_exist():
+    sharing = Grouped({"a": [0, 1], "b": [1, 2]})
+    model = OnlineClassifier([PerClass(), sharing], update="pa1").fit(
+        [[0.0], [1.0], [2.0]], range(3)
+    )
+    learner = model._learner
+    assert learner.memberships == [[], MEMBERS]
+    require_members(learner, GROUPS, [[], MEMBERS])
+    require_members(learner, GROUPS, [[], [[], [0, 1], []]])
+    for groups, memberships, words in MEMBERSHIPS:
+        with pytest.raises(KeslerError, match=words):
+            require_members(learner, groups, memberships)
+            pytest.fail(str(memberships))
+
+
 # ---- the table of a model ------------------------------------------------------------------------
 
 ROWS = [{"note": "win cash", "size": 3.5}, {"note": None, "size": 1.0}, {"note": "hi", "size": 2.0}]
@@ -173,7 +205,25 @@ def test_a_table_is_restored_as_it_was_stored(kind: str, rows: Any):
     (one,), (other,) = state.kept or (), again.kept or ()
     for name in ("rest", "threshold", "columns", "labels"):
         assert getattr(one.targets, name) == getattr(other.targets, name)
+    assert repr(one.table) == repr(other.table)
     assert (again.named, again.by_name, again.inputs) == (state.named, state.by_name, state.inputs)
+
+
+def test_dates_and_infinite_cells_are_restored():
+    stored = state_of("class").to_json()
+    cells = ["1e400", {"number": "-inf"}, {"date": "2026-03-01T10:30:00"}]
+    stored["kept"][0]["cells"]["size"] = cells
+    again = read("class", stored)
+    assert again.to_json() == stored
+    (batch,) = again.kept or ()
+    found = batch.table.columns["size"]
+    assert [*found] == ["1e400", -math.inf, datetime(2026, 3, 1, 10, 30)]
+
+
+def test_a_table_of_before_had_no_rows_by_name():
+    stored = state_of("class").to_json()
+    del stored["by_name"]
+    assert read("class", stored).by_name is False
 
 
 def kept(**changes: Any) -> Any:
@@ -213,8 +263,8 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
         (kept(cells={"note": ["a"] * 3, "size": [1.0] * 2}), "columns of different lengths"),
         (kept(entries=[{"a": 1.0}] * 2), "columns of different lengths"),
         (kept(entries=[{}, {}]), "columns of different lengths"),
-        (kept(weights=[1.0, 2.0]), "sample_weight has shape"),
-        (kept(weights=[1.0, -2.0, 1.0]), "sample_weight of row 1"),
+        (kept(weights=[1.0, 2.0]), "^sample_weight has shape"),
+        (kept(weights=[1.0, -2.0, 1.0]), "^sample_weight of row 1"),
         (moment(-1.0, 0.0, 0.0), "moments"),
         (moment(1.0, 0.0, -1.0), "moments"),
         (moment(1.0, "inf", 1.0), "moments"),
@@ -226,6 +276,8 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     ],
     "sets": [
         (kept(indptr=[0, 2, 1, 3]), INDPTR),
+        (kept(indptr=[1, 1, 2, 3]), INDPTR),
+        (kept(indptr=[0, 1, 1, 2]), INDPTR),
         (kept(levels=[0, 0, 1]), INDPTR),
         (kept(levels=[0, 0, 2]), INDPTR),
         (kept(columns=[None]), INDPTR),
@@ -258,6 +310,7 @@ def test_the_bounds_of_a_table_are_in_it():
     moment(0.0, 0.0, 0.0)(stored)
     stored["kept"] = single_rows(stored, N_ROWS - 1)
     assert read("class", stored).n_open == 1
+    assert read("class", stored | {"kept": None}).n_open == 0
     levels = state_of("levels").to_json()
     kept(levels=[0, 1, 0, 0, MOST_LEVELS - 1])(levels)
     (batch,) = read("levels", levels).kept or ()

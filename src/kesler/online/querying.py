@@ -135,7 +135,6 @@ def doubt_one(model: Any, x: Any) -> float:
         If the model knows no class or predicts other than single classes, or the row cannot be
         scored.
     """
-    model._fitted()
     if model.answer.kind != "class":
         raise KeslerError(f"{type(model).__name__} has no doubts about single classes")
     with model._lock:
@@ -144,7 +143,7 @@ def doubt_one(model: Any, x: Any) -> float:
 
 def _estimates_for(model: Any, x: Any) -> Estimates:
     """Return the estimates for one row by a model that knows a class."""
-    learner = model._learner
+    learner = model._fitted()
     with learner.lock:
         return estimated(learner, model._input.row_to_score(model, x, learner))
 
@@ -155,7 +154,6 @@ def _estimates_for(model: Any, x: Any) -> Estimates:
 def ask_one_by_one(model: Any, events: Iterable[Any], labels: Sequence[Label]) -> Asked:
     """Predict rows in any form of `learn_one`, and learn those that are asked for."""
     found = Asked.nothing(len(labels))
-    rule_of(model)
     for t, (x, label) in enumerate(zip(events, labels, strict=True)):
         asks = True
         if _knows_a_class(model):
