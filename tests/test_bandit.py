@@ -269,8 +269,12 @@ def test_feedback_on_rows_of_a_table_is_learnt_once_and_saved(
     model.learn_one(cells[0], "a")
     n_draws = model._learner.stored["exploration.draws"]["n_drawn"][0]
     early = model.predict_one(cells[1])
-    for row in cells[2:4]:
-        model.learn_feedback_one(row | more, model.predict_one(row | more), False)
+    n_mistakes = model.n_mistakes_
+    for row in [cell | more for cell in cells[2:4]]:
+        shown, before = model.predict_one(row), model.decision_function([row])
+        model.learn_feedback_one(row, shown, False)
+        assert np.sign((model.decision_function([row]) - before).sum()) == (-1, 1)[shown == "a"]
+    assert model.n_mistakes_ == n_mistakes + 2
     assert model.n_pending_ == 1 and model.n_trials_ == 3
     assert model._learner.stored["exploration.draws"]["n_drawn"][0] == n_draws + 3
     model.save(tmp_path / "model")
@@ -278,7 +282,20 @@ def test_feedback_on_rows_of_a_table_is_learnt_once_and_saved(
     for each in (model, other):
         each.learn_feedback_one(cells[1], early, True)
     assert model.n_pending_ == other.n_pending_ == 0
+    assert model.n_mistakes_ == other.n_mistakes_ == n_mistakes + 2
     np.testing.assert_array_equal(model.decision_function(cells), other.decision_function(cells))
+
+
+def test_feedback_on_a_list_of_numbers_is_that_on_their_array() -> None:
+    X, y = rows(n=40)
+    array, numbers = (BanditClassifier(range(K), "banditron", 0.5, seed=4) for _ in range(2))
+    for x, label in zip(X, y.tolist(), strict=True):
+        shown = array.predict_one(x)
+        assert numbers.predict_one(x.tolist()) == shown
+        array.learn_feedback_one(x, shown, shown == label)
+        numbers.learn_feedback_one(x.tolist(), shown, shown == label)
+        np.testing.assert_array_equal(array.decision_function(X), numbers.decision_function(X))
+    assert 0 < array.n_mistakes_ == numbers.n_mistakes_ < 40
 
 
 def test_classes_may_be_added_again_and_again_before_the_first_row() -> None:
