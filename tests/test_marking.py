@@ -1,6 +1,7 @@
 """The marks and reasons of items on the page, and the one figure of confidence beside them."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 
 from kesler import NEW, OnlineClassifier
 from kesler.durable.items import Item
-from kesler.service.marking import LONGEST, SHORT
+from kesler.learner.explanations import Contribution, MarkedText, Span
+from kesler.service.marking import LONGEST, SHORT, clipped, marked
 from kesler.service.views import percent, row_text, shares_of_classes, shown
 
 TEXTS = ["win cash now", "team lunch today", "cash prize for you", "lunch agenda"] * 8
@@ -106,7 +108,8 @@ def test_marks_end_where_the_text_is_cut(of_texts):
     assert text_of(found) == text[:LONGEST] + "…"
     assert marks_of(found) == ["cash"] * (LONGEST // 5)
     middle = "x" * (LONGEST - 2) + " cash"
-    assert text_of(shown(of_texts, Item("1", middle))) == middle[:LONGEST] + "…"
+    cut = shown(of_texts, Item("1", middle))
+    assert text_of(cut) == middle[:LONGEST] + "…" and not marks_of(cut)
 
 
 def test_an_item_without_a_title_tells_nothing_of_its_row(of_texts):
@@ -151,3 +154,75 @@ def test_shares_of_a_model_leave_room_for_a_new_class(of_texts):
     assert p[NEW] > 0.05
     shares = [float(each.share.split()[0]) for each in shown(of_texts, Item("1", "zebra")).choices]
     assert sum(shares) < 100
+
+
+# ---- what is shown of margins and of probabilities ----------------------------------------------
+
+MARGINS = {
+    "most": 4.0, "half": 2.0, "less": 1.99, "least": 0.6, "none": 0.59, "zero": 0.0,
+    "against": -4.0, "minus": -2.0, "rather": -1.99, "hardly": -0.6, "not": -0.59,
+}  # fmt: skip
+STRENGTHS = [2, 2, 1, 1, 0, 0, -2, -2, -1, -1, 0]
+
+
+def explained(margins, n_others=0):
+    """An explanation of a text of these words, and of as many other cells."""
+    text, at, spans = " ".join(margins), 0, []
+    for word, margin in margins.items():
+        spans.append(Span(at, at + len(word), margin))
+        at += len(word) + 1
+    pairs = [*margins.items(), *((f"cell {i}", 1.0) for i in range(n_others))]
+    contributions = tuple(Contribution(word, None, own, 0.0, 0.0) for word, own in pairs)
+    texts = (MarkedText(None, text, tuple(spans)),)
+    return text, SimpleNamespace(texts=texts, contributions=contributions)
+
+
+def test_words_are_marked_from_15_percent_of_the_largest_margin_and_strongly_from_half():
+    text, why = explained(MARGINS)
+    found = marked(text, why, {None: 0})
+    strengths = {piece.text: piece.strength for piece in found.pieces}
+    assert [strengths.get(word, 0) for word in MARGINS] == STRENGTHS and text_of(found) == text
+    assert found.pro == ["most", "half", "less", "least"]
+    assert found.contra == ["against", "minus", "rather", "hardly"]
+    text, why = explained(MARGINS, n_others=9)
+    assert marked(text, why, {None: 0}).pro == ["most", "half", "less", "least", "cell 0"]
+    text, why = explained(dict.fromkeys(MARGINS, 0.0))
+    assert marked(text, why, {None: 0}) == ([(text, 0)], [], [])
+
+
+def test_a_word_that_is_cut_is_not_marked_and_a_text_of_the_length_is_not_cut():
+    text, why = explained(MARGINS)
+    for n in range(1, len(text)):
+        found = marked(clipped(text, n), why, {None: 0})
+        assert text_of(found) == text[:n] + "…"
+        whole = [word for word in MARGINS if text.index(word) + len(word) <= n]
+        assert marks_of(found) == [word for word, strength in zip(MARGINS, STRENGTHS, strict=True)
+                                   if strength and word in whole]  # fmt: skip
+    assert clipped(text, len(text)) == clipped(text, len(text) + 1) == text
+
+
+def test_choices_are_at_most_nine_and_beyond_five_probable_or_in_the_set():
+    rng, sizes = np.random.default_rng(0), set()
+    rows = [(f"word{i % 12} shared{i % 2}", f"class {i % 12:02d}") for i in range(36)]
+    rows += [("word0 shared0", "class 00")] * 200 + [("word1 shared1", "class 01")] * 100
+    model = OnlineClassifier()
+    for i in rng.permutation(len(rows)):
+        model.learn_one(*rows[i])
+    for text in ("word0 shared0", "shared1", "word7", "word3 word4 word5", "nothing"):
+        found = shown(model, Item("1", text))
+        top = model.predict_top_one(text, 9)
+        covered = {*model.predict_set_one(text, 0.9)} - {NEW}
+        p = model.predict_proba_one(text, new=True)
+        confidence, label = model.confidence_one(text), model.predict_one(text)
+        first = p[label]
+        shares = {each.label: p[each.label] * (1 - confidence) / (1 - first) for each in top}
+        expected = [
+            each.label for i, each in enumerate(top)
+            if i < 5 or shares[each.label] >= 0.01 or each.label in covered
+        ]  # fmt: skip
+        assert [each.label for each in found.choices] == expected and expected[0] == label
+        assert {each.label for each in found.choices if each.is_in_set} == {label, *covered} & {
+            *expected
+        }
+        sizes.add(len(expected))
+    assert len(sizes) > 1
