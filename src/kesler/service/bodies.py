@@ -482,12 +482,12 @@ def decoded(data: bytes, kind: type[Body], what: str = "the body") -> Body:
         raise Refusal(BAD_REQUEST, f"{what} is no JSON in UTF-8 ({str(error)[:200]})") from None
 
 
-def _refusal(kind: Any, what: str, sentence: str) -> Refusal:
+def _refusal(kind: type[Any], what: str, sentence: str) -> Refusal:
     """Return a refusal that says what the field is that msgspec refuses, or which there are."""
     named = re.search(r"`\$\.(\w+)", sentence)
     if named is None and sentence.startswith("Expected `object`"):
         return Refusal(BAD_REQUEST, f"{what} is no JSON object: send {{...}}")
-    fields = described(kind) if isinstance(kind, type) and issubclass(kind, Struct) else {}
+    fields = described(kind)
     if named is None:
         return Refusal(NOT_VALID, f"{what}: {sentence}: its fields are {', '.join(fields)}")
     words = fields.get(named[1])

@@ -5,14 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
-from threading import Lock
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 Labels = tuple[tuple[str, str], ...]
 
 
 class Metrics:
-    """Counts of requests and the seconds that they took.
+    """Counts of requests and the seconds that they took, of one thread.
 
     Examples
     --------
@@ -23,17 +22,15 @@ class Metrics:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
         self._requests: dict[tuple[str, int], int] = defaultdict(int)
         self._times: dict[str, list[int]] = defaultdict(lambda: [0] * (len(BOUNDS) + 1))
         self._seconds: dict[str, float] = defaultdict(float)
 
     def count(self, endpoint: str, status: int, seconds: float) -> None:
         """Count a request to an endpoint, its status and how long it took."""
-        with self._lock:
-            self._requests[endpoint, status] += 1
-            self._times[endpoint][bisect_left(BOUNDS, seconds)] += 1
-            self._seconds[endpoint] += seconds
+        self._requests[endpoint, status] += 1
+        self._times[endpoint][bisect_left(BOUNDS, seconds)] += 1
+        self._seconds[endpoint] += seconds
 
     def text(self, gauges: Iterable[tuple[str, str, Labels, float]]) -> str:
         """Return all figures.
@@ -47,17 +44,16 @@ class Metrics:
             "# HELP kesler_requests_total Requests answered.",
             "# TYPE kesler_requests_total counter",
         ]
-        with self._lock:
-            lines += [
-                _line("kesler_requests_total", (("endpoint", name), ("status", str(status))), n)
-                for (name, status), n in sorted(self._requests.items())
-            ]
-            lines += [
-                "# HELP kesler_request_seconds Time of requests.",
-                "# TYPE kesler_request_seconds histogram",
-            ]
-            for name in sorted(self._times):
-                lines += self._histogram(name)
+        lines += [
+            _line("kesler_requests_total", (("endpoint", name), ("status", str(status))), n)
+            for (name, status), n in sorted(self._requests.items())
+        ]
+        lines += [
+            "# HELP kesler_request_seconds Time of requests.",
+            "# TYPE kesler_request_seconds histogram",
+        ]
+        for name in sorted(self._times):
+            lines += self._histogram(name)
         last = ""
         for name, words, labels, value in gauges:
             if name != last:
@@ -78,7 +74,7 @@ class Metrics:
 
 def _line(name: str, labels: Labels, value: float) -> str:
     inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
-    return f"{name}{{{inside}}} {value:g}" if inside else f"{name} {value:g}"
+    return f"{name}{{{inside}}} {value}" if inside else f"{name} {value}"
 
 
 def _escaped(text: str) -> str:

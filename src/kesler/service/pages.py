@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -295,7 +294,7 @@ def _inbox(call: Call, query: Mapping[str, str]) -> Shown:
         "is_closed": served.answers is not None,
         "last": views.last_answer(served, call.who.name),
         "older": link(start + views.PAGE) if start + views.PAGE < n_found else "",
-        "newer": link(max(0, start - views.PAGE)) if start else "",
+        "newer": link(start - views.PAGE) if start else "",
     }
 
 
@@ -355,9 +354,7 @@ async def sent(call: Call, page: str) -> tuple[str, int]:
     try:
         message = await acted(call)
         return await page_of(call, page, message), 200
-    except (KeslerError, asyncio.CancelledError) as error:
-        if not isinstance(error, KeslerError):
-            raise
+    except KeslerError as error:
         status = refusal_of(error).status
         return await page_of(call, page, str(error), failed=True), status
 

@@ -112,9 +112,9 @@ class ModelRegistry:
         with self._lock:
             served = self.find(name)
             del self._models[name]
-        served.close()
-        self._items.remove_model(name)
-        self.journal.delete(name)
+            served.close()
+            self._items.remove_model(name)
+            self.journal.delete(name)
 
 
 def estimator_of(name: Any, settings: Any) -> Any:

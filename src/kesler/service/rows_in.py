@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime, time
 from math import isfinite
 from typing import Any, NamedTuple
@@ -163,23 +164,18 @@ def _is_within(value: Any, levels: int) -> bool:
     return levels > 0 and all(_is_within(each, levels - 1) for each in within)
 
 
-def whole(value: Any, what: str, least: int, most: int) -> int:
-    """Return an integer between two limits; raise a refusal otherwise.
+def whole(text: str, what: str, least: int, most: int) -> int:
+    """Return an integer between two limits that a text says; raise a refusal otherwise.
 
     Examples
     --------
     >>> whole("20", "limit", 1, 100)
     20
     """
-    try:
-        if isinstance(value, (bool, float)):
-            raise ValueError
-        number = int(value)
-    except (TypeError, ValueError):
-        number = least - 1
-    if not least <= number <= most:
-        raise Refusal(NOT_VALID, f"{what} must be an integer from {least} to {most}")
-    return number
+    with suppress(ValueError):
+        if least <= (number := int(text)) <= most:
+            return number
+    raise Refusal(NOT_VALID, f"{what} must be an integer from {least} to {most}")
 
 
 def taught(body: LearnRequest | TaughtRow) -> Taught:

@@ -272,14 +272,14 @@ class Served:
 
     def _add(self, work: Any) -> Future[Any]:
         job = _Job(work, Future())
-        if self._is_closed:
-            raise self._gone()
         try:
             self._queue.put_nowait(job)
         except Full:
             raise Refusal(
                 UNAVAILABLE, f"{MOST_WAITING} changes of {self.name} wait already: try later", 1
             ) from None
+        if self._is_closed:  # the thread may have ended before
+            raise self._gone()
         return job.future
 
     def _write(self) -> None:

@@ -99,6 +99,7 @@ def version_of(model: Model) -> int:
 
 def validated(model: Model) -> Validated:
     """Validate the remaining history of a model."""
+    from kesler.evaluation.results import ProgressiveResult
     from kesler.evaluation.validation import progressive_validate
     from kesler.online.contract import unfitted
 
@@ -107,5 +108,6 @@ def validated(model: Model) -> Validated:
     if not taught:
         return Validated(version, None, [])
     rows, answers = [each.row for each in taught], [each.current for each in taught]
-    report = progressive_validate(unfitted(model.estimator), rows, answers).report()
-    return Validated(version, report, [each.time for each in taught])
+    result = progressive_validate(unfitted(model.estimator), rows, answers)
+    every = {"top": len(taught)} if isinstance(result, ProgressiveResult) else {}  # all confusions
+    return Validated(version, result.report(**every), [each.time for each in taught])

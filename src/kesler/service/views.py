@@ -78,7 +78,7 @@ def percent(value: float) -> str:
     """
     if value != value:
         return "-"
-    rounded = "< 1" if 0 < value < 0.005 else f"{100 * value:.0f}"
+    rounded = "< 1" if 0 < value <= 0.005 else f"{100 * value:.0f}"
     return f"{rounded} %".replace(" ", NO_BREAK)
 
 
@@ -195,8 +195,6 @@ def _doubt(estimator: Any, row: Any) -> float:
     """Return the doubt about a row, which is largest for rows of another kind than those learnt."""
     from kesler.online.querying import doubt_one
 
-    if not estimator.n_known_:
-        return 1.0
     try:
         return doubt_one(estimator, row)
     except KeslerError:

@@ -326,15 +326,18 @@ def confusions(scored: ScoredRows, top: int) -> tuple[Confusion, ...]:
     found, first, counts = np.unique(pairs, return_index=True, return_counts=True)
     could = np.bincount(scored.answers[scored.seen], minlength=n)
     most = np.lexsort((first, -counts))[:top]
+    rows, ends = wrong[np.argsort(pairs, kind="stable")] + 1, np.cumsum(counts)  # pair by pair
     return tuple(
         Confusion(
             scored.labels[pair // n],
             _label(scored, pair % n - 1),
             count,
             count / int(could[pair // n]),
-            tuple((wrong[pairs == pair][-N_EXAMPLES:] + 1).tolist()),
+            tuple(rows[max(end - count, end - N_EXAMPLES) : end].tolist()),
         )
-        for pair, count in zip(found[most].tolist(), counts[most].tolist(), strict=True)
+        for pair, count, end in zip(
+            found[most].tolist(), counts[most].tolist(), ends[most].tolist(), strict=True
+        )
     )
 
 
