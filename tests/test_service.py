@@ -12,7 +12,6 @@ import sys
 from functools import partial
 
 import httpx2 as httpx
-import numpy as np
 import pytest
 
 from commands import kesler, refused
@@ -21,10 +20,9 @@ from kesler import KeslerError, OnlineMultilabelClassifier
 from kesler.durable import Journal
 from kesler.service import Client, ModelRegistry, Settings, Tokens
 from kesler.service.api import Lines as LinesOfAnswers
-from kesler.service.endpoints import ENDPOINTS
 from kesler.service.import_options import ImportOptions
-from kesler.service.metrics import BOUNDS, Metrics
 from kesler.service.rows_in import rows_of_file
+from kesler.service.server import address_of, listening
 from kesler.service.uploads import File
 from serving import HOST, Server
 
@@ -316,96 +314,6 @@ def test_an_import_says_which_encoding_was_found(desk):
 # ---- for machines -------------------------------------------------------------------------------
 
 
-def test_every_endpoint_is_in_the_document_and_on_the_page(desk):
-    document = desk.get("/openapi.json").json()
-    page = desk.get("/api").text
-    for each in ENDPOINTS:
-        operation = document["paths"][each.path][each.method.lower()]
-        assert each.role in operation["description"]
-        assert f"{each.method} {each.path}" in page
-    assert document["openapi"].startswith("3.1")
-    assert not re.search(r'(src|href)="https?:', page)
-
-
-def schemas_in(value):
-    """All schemas of fields within an OpenAPI document."""
-    if isinstance(value, dict):
-        yield from value.get("properties", {}).values()
-        for each in value.values():
-            yield from schemas_in(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from schemas_in(each)
-
-
-def test_the_document_has_a_type_for_every_field(desk):
-    document = desk.get("/openapi.json").json()
-    known = document["components"]["schemas"]
-    found = [*schemas_in(document)]
-    assert len(found) > 50
-    for each in found:
-        assert each.keys() & {"type", "anyOf", "$ref"}, each
-    for name in re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document)):
-        assert name in known
-    predict = known["PredictRequest"]
-    assert predict["additionalProperties"] is False
-    assert predict["properties"]["explain"]["maximum"] == 1000
-    path = document["paths"]["/api/models/{model}/import"]["post"]
-    form = path["requestBody"]["content"]["multipart/form-data"]["schema"]["properties"]
-    assert {each["name"] for each in path["parameters"]} == {"model", *form} - {"file", "labels"}
-    assert form["skip_lines"]["type"] == "integer" and form["header"]["type"] == "boolean"
-    sent = document["paths"]["/api/models/{model}/predict"]["post"]["requestBody"]["content"]
-    assert sorted(sent) == ["application/json", "application/x-ndjson"]
-
-
-OF_OPENAPI = {
-    "document": "openapi info paths security components servers tags",
-    "scheme": "type scheme bearerFormat description",
-    "operation": "operationId summary description parameters responses requestBody tags security",
-    "parameter": "name in description required schema",
-    "response": "description content headers",
-    "request": "description content required",
-    "content": "schema example",
-}
-"""The fields that OpenAPI 3.1 has for what the document may contain."""
-
-
-def test_the_document_has_the_fields_of_openapi(desk):
-    document = desk.get("/openapi.json").json()
-    found = [("document", document)]
-    (scheme,) = document["components"]["securitySchemes"].values()
-    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
-    found.append(("scheme", scheme))
-    operations = [each for path in document["paths"].values() for each in path.values()]
-    assert len({each["operationId"] for each in operations}) == len(operations) == len(ENDPOINTS)
-    for each in operations:
-        assert each["description"] and each["summary"]
-        bodies = [*each["responses"].values(), each.get("requestBody", {"content": {}})]
-        found += [("operation", each), ("request", bodies.pop())]
-        found += [("response", body) for body in bodies]
-        found += [("parameter", parameter) for parameter in each["parameters"]]
-        found += [("content", kind) for body in bodies for kind in body["content"].values()]
-        for parameter in each["parameters"]:
-            assert parameter["in"] in ("path", "query") and parameter["schema"]
-    for kind, value in found:
-        assert value.keys() <= set(OF_OPENAPI[kind].split()), (kind, value)
-
-
-def test_endpoints_take_the_queries_of_the_document(taught):
-    document, n = taught.get("/openapi.json").json(), 0
-    for path, operations in document["paths"].items():
-        of_query = [each for each in operations.get("get", {}).get("parameters", ())
-                    if each["in"] == "query"]  # fmt: skip
-        for each in of_query:
-            value = 1 if each["schema"]["type"] == "integer" else "spam"
-            answer = taught.get(path.format(model="mail"), params={each["name"]: value})
-            assert answer.is_success, answer.text
-            n += 1
-        unknown = taught.get(path.format(model="mail"), params={"unknown": 1})
-        assert not of_query or "unknown" in error_of(unknown, 422)
-    assert n == 8
-
-
 def test_lines_are_made_only_so_far_ahead_of_their_client(monkeypatch):
     monkeypatch.setattr("kesler.service.api.MOST_PENDING", 100)
     lines = [b'{"n": %d}\n' % n for n in range(500)]
@@ -443,38 +351,6 @@ def test_what_is_wrong_with_a_field_is_said_of_it(taught):
     assert "answer" in sentence and "rows[0]" in sentence
     sentence = post(taught, "learn", 422, rows=[{"row": "x", "answer": "a"}], id="1")["error"]
     assert "no others beside it" in sentence
-
-
-def test_metrics_are_those_of_prometheus(taught):
-    post(taught, "predict", row="cash")
-    pages = {"health": "/health", "static": "/static/style.css", "login": "/login", "api": "/api"}
-    for path in pages.values():
-        taught.get(path)
-    text = taught.get("/metrics").text
-    for name in pages:
-        assert f'kesler_requests_total{{endpoint="{name}",status="200"}} 1' in text
-    assert 'kesler_requests_total{endpoint="learn",status="200"} 3' in text
-    assert 'kesler_request_seconds_count{endpoint="predict"} 1' in text
-    assert 'kesler_rows{model="mail"} 3' in text and 'kesler_classes{model="mail"} 2' in text
-    sample = re.compile(r'[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+')
-    for line in text.splitlines():
-        assert line.startswith("# ") or sample.fullmatch(line), line
-
-
-def test_times_of_requests_are_counted_below_each_bound_and_summed():
-    metrics, rng = Metrics(), np.random.default_rng(0)
-    times = {name: rng.exponential(0.3, 50) for name in ("learn", "predict")}
-    for name, seconds in times.items():
-        for each in seconds:
-            metrics.count(name, 200, each)
-    for name, seconds in times.items():
-        found = dict(line.rsplit(" ", 1) for line in metrics.text([]).splitlines())
-        for bound in BOUNDS:
-            label = f'kesler_request_seconds_bucket{{endpoint="{name}",le="{bound}"}}'
-            assert int(found[label]) == (seconds <= bound).sum()
-        assert found[f'kesler_request_seconds_count{{endpoint="{name}"}}'] == "50"
-        total = float(found[f'kesler_request_seconds_sum{{endpoint="{name}"}}'])
-        assert total == pytest.approx(seconds.sum(), rel=1e-4)
 
 
 def test_health_needs_no_token(guarded):
@@ -623,6 +499,12 @@ def test_a_port_in_use_is_a_sentence_alone(tmp_path):
     assert line.startswith(f"kesler: {HOST}:{port} cannot be used")
     assert line.endswith("choose another port with --port")
     assert not [*tmp_path.iterdir()]  # nothing was opened before
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")
+def test_the_address_of_ipv6_is_one_for_browsers():
+    with listening("::1", 0) as opened:
+        assert address_of(opened) == f"http://[::1]:{opened.getsockname()[1]}/"
 
 
 def test_a_database_has_one_server_which_another_names(process):

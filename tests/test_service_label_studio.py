@@ -172,3 +172,47 @@ def test_a_token_is_the_password_of_basic_authentication(tmp_path):
         error_of(answer("a wrong password"), 401)
         wrong = {"authorization": "Basic no base64 at all"}
         error_of(client.get("/api/models", headers=wrong), 401)
+
+
+OTHERS = """
+<View>
+  <Header value="$title"/>
+  <Rating name="stars" toName="shown"/>
+  <Choices toName="shown"/>
+  <Choices name="lost" toName="nothing"/>
+  <Text name="shown" value="$body"/>
+  <Choices name="folder" toName="shown,title" choice="single"/>
+  <Choices name="mood" toName="shown"/>
+</View>
+"""
+
+
+def test_the_first_choices_of_a_field_are_the_answer_whatever_else_there_is(desk):
+    assert Interface.of(OTHERS) == Interface("folder", "shown", "body", False)
+    assert Interface.of(OTHERS.replace("single", "multiple")).is_set
+    asked = event("ANNOTATION_CREATED", 1, ["spam"], config=OTHERS)
+    folder = asked["annotation"]["result"][0]
+    stars = {"from_name": "folder", "type": "rating", "value": {"rating": 3}}
+    mood = {"from_name": "mood", "type": "choices", "value": {"choices": ["glad"]}}
+    asked["annotation"]["result"] = [stars, mood, folder]
+    assert ask(desk, "webhook", **asked) == {"changed": 1}
+    asked["annotation"] = {"id": 2, "result": [stars, mood]}
+    assert ask(desk, "webhook", **asked) == {"changed": 0}
+    assert labels(desk) == {"label-studio-1": "spam"}
+
+
+@pytest.mark.parametrize("task", [{}, {"data": None}, {"data": ["body"]}, {"data": {}}])
+def test_a_task_without_its_field_is_refused(desk, task):
+    said = ask(desk, "predict", 422, tasks=[task], label_config=CONFIG)["error"]
+    assert said == "a task has no field 'body', which the choices need"
+
+
+def test_no_choice_of_several_is_the_empty_set(tmp_path):
+    with served(tmp_path / "desk.db") as client:
+        sets = {"name": "mail", "estimator": "OnlineMultilabelClassifier"}
+        client.post("/api/models", json=sets)
+        ask(client, "webhook", **event("ANNOTATION_CREATED", 1, ["a"], config=SETS))
+        assert ask(client, "webhook", **event("ANNOTATION_CREATED", 2, config=SETS)) == {
+            "changed": 1
+        }
+        assert labels(client) == {"label-studio-1": ["a"], "label-studio-2": []}
