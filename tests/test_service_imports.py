@@ -1,6 +1,7 @@
 """Files that are imported: every format that the readers read, and exports that come back."""
 
 import gzip
+import hashlib
 import json
 import re
 
@@ -13,7 +14,7 @@ from desks import error_of, exported, served
 from kesler import load
 from kesler.durable import Journal
 from kesler.service import Client
-from kesler.service.exports import Kept, as_csv, as_json_lines
+from kesler.service.exports import Kept, as_csv, as_json_lines, records_of_export
 from kesler.service.import_options import ImportOptions
 from kesler.service.refusals import Refusal
 from kesler.service.rows_in import rows_of_file
@@ -488,3 +489,112 @@ def test_the_server_learns_the_labels_that_the_command_line_learns(capsys, tmp_p
         assert mail.figures()["classes"] == known.classes_by_code_.tolist()
         label = mail.predict(rows[0]["text"])["label"]
     assert label == known.predict_one(rows[0]["text"])
+
+
+# ---- ids, places and what is known of a format --------------------------------------------------
+
+
+def id_of(content):
+    """The id of a row without one: what the same file had in every version."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def test_rows_without_an_id_have_one_from_their_content():
+    lines = [{"b": 1, "a": "x"}, {"a": "x", "b": 1}, {"a": "x", "b": 2}, {"b": 1, "a": "x"}]
+    found = read("".join(json.dumps(each) + "\n" for each in lines).encode()).rows
+    one, two = id_of({"a": "x", "b": 1}), id_of({"a": "x", "b": 2})
+    assert [each.id for each in found] == [one, f"{one}-2", two, f"{one}-3"]
+    found = read("text,id\nschön,\nschön,7\nschön,\n".encode()).rows
+    assert [each.id for each in found] == [id_of("schön"), "7", f"{id_of('schön')}-2"]
+    (found,) = read(b'{"text": "a", "id": 7, "person": 1.5}').rows
+    assert (found.id, found.subject) == ("7", "1.5")
+
+
+def test_an_export_says_where_its_rows_stand():
+    kept = [Kept("one", "a", "1", None), Kept("two\nlines\r\nhere", "b", "2", "ann"),
+            Kept("é", ["ä"], "3", None), Kept({"ö": 1}, "c", "4", None)]  # fmt: skip
+    data = "".join(as_csv(kept)).encode()
+    assert rows_of_file(File(data), 9).places == [f"line {n} of the file" for n in (2, 3, 6, 7)]
+    assert "é" in data.decode() and '["ä"]' in data.decode().replace('""', '"')
+    assert '{"text": "é", "label": ["ä"], "id": "3"}\n' in [*as_json_lines(kept)]
+    # An export that another program has changed is read as any table.
+    assert records_of_export(data) is not None
+    assert records_of_export(data + b"five,,cells,5\r\n") is None
+    assert records_of_export(data + b"a,,b,c,d,e\r\n") is None
+
+
+def test_an_export_is_read_as_it_was_written_unless_options_say_otherwise():
+    data = "".join(as_csv([Kept("a", "7", "1", "ann"), Kept("b", "x", "2", None)])).encode()
+    assert [each.answer for each in read(data).rows] == ["7", "x"]
+    found = read(data, label="person", skip_bad="true")
+    assert answers(found) == [("a", "ann"), ("b", None)]
+    found = read(data, skip_lines="1", header="false", text="1", id="4")
+    assert [each.id for each in found.rows] == ["1", "2"]
+    assert [each.row["3"] for each in read(data, header="false").rows] == ["label", '"7"', "x"]
+    line = {"text": "a", "row": "", "label": "7", "id": "1", "person": ""}
+    for name in (None, "x.jsonl"):
+        (found,) = rows_of_file(File(json.dumps(line).encode(), name or ""), 9).rows
+        assert (found.row, found.answer, found.id, found.subject) == ("a", "7", "1", None)
+
+
+@pytest.mark.parametrize("name", ["rows.eml", "ROWS.EML", "v1.2.eml.gz", "../../rows.eml"])
+def test_the_ending_of_a_name_may_tell_the_format(name):
+    content = b"Unknown: 1\nSubject: hello\n\nthere\n"
+    content = gzip.compress(content) if name.endswith(".gz") else content
+    with pytest.raises(Refusal, match="neither its name nor its first line"):
+        read(content)
+    for file, options in ((File(content, name), {}), (File(content), {"name": name})):
+        (found,) = rows_of_file(file, 9, ImportOptions.of(options)).rows
+        assert found.row.endswith("hello\nthere\n")
+
+
+def test_texts_of_a_file_are_long_up_to_a_limit_also_when_they_are_unpacked(monkeypatch):
+    monkeypatch.setattr("kesler.service.uploads.MOST_UNPACKED", 200)
+    for n in (199, 200, 201):
+        lines = f"text,label\n{'x' * (n - 102)},\n{'y' * 100},ab\n".encode()
+        mail = FROM + b"Subject: x\n\n"
+        mail = gzip.compress(mail + b"x" * (n - len(mail) - 1) + b"\n")
+        for content in (lines, gzip.compress(lines), mail):
+            if n <= 200:
+                assert read(content).rows
+            else:
+                with pytest.raises(Refusal, match=r"more than 200 (characters|bytes)") as found:
+                    read(content)
+                assert found.value.status == 413
+    assert len(rows_of_file(File(b"text\na\nb\n"), 2).rows) == 2
+    with pytest.raises(Refusal, match="more than 1 rows"):
+        rows_of_file(File(b"text\na\nb\n"), 1)
+
+
+def test_a_form_has_one_file_and_at_most_one_of_labels(desk):
+    taxa, fasta = ("t.tsv", b"s1\toak\n"), ("x.fasta", b">s1\nACGT\n")
+    for files in (
+        [("labels", taxa)],
+        [("file", fasta), ("labels", taxa), ("labels", taxa)],
+        [("file", fasta), ("other", fasta)],
+    ):
+        assert "send one" in error_of(desk.post(IMPORT, files=files), 400)
+    report = desk.post(IMPORT, files=[("file", fasta), ("labels", taxa)]).json()
+    assert (report["learnt"], report["notes"]) == (1, [])  # every one has a label
+
+
+def test_a_file_without_rows_says_what_to_send_or_why():
+    with pytest.raises(Refusal, match=r"^the file has no rows: send CSV with a header, or JSON"):
+        read(b"text,label\n")
+    with pytest.raises(Refusal, match=r"^the file has no rows: the file is not UTF-8"):
+        read("täxt,label\n".encode("cp1252"))
+
+
+def test_a_report_has_the_first_twenty_sentences(desk):
+    content = "text,label\n" + ",spam\n" * 25 + "win,spam\n"
+    report = desk.post(f"{IMPORT}?skip_bad=true", content=content).json()
+    assert (report["learnt"], report["refused"]) == (1, 25)
+    assert report["sentences"] == [f"line {n} of the file: it has no text" for n in range(2, 22)]
+
+
+def test_texts_of_json_may_be_of_any_type():
+    texts = [[1, 2], {"a": 1}, True, 7, ["a", "b"], None, [], ["a", 1]]
+    lines = "\n".join(json.dumps({"text": each}) for each in texts)
+    found = read(lines.encode(), skip_bad="true")
+    assert [each.row for each in found.rows] == [[1, 2], {"a": 1}, "true", "7", "a\nb"]
+    assert len(found.refused) == 3

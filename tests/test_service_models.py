@@ -269,6 +269,24 @@ def test_with_a_separator_the_path_alone_is_bounded(tmp_path, settings):
         assert answer.json()["label"] is None
 
 
+def test_a_set_says_whether_the_class_may_be_new(tmp_path):
+    client, said = served(tmp_path / "desk.db"), set()
+    client.post("/api/models", json={"name": "mail"})
+    with Journal(tmp_path / "desk.db") as journal:
+        model = journal.open("mail")
+        for i in range(40):
+            row, answer = [("win cash", "spam"), ("team lunch", "work")][i % 2]
+            post(client, "learn", row=row, answer=answer)
+            if i in (2, 39):
+                for coverage in (0.8, 0.99):
+                    covered = model.predict_set_one(row, coverage=coverage)
+                    found = post(client, "predict", row=row, coverage=coverage)
+                    assert found["set"] == [each for each in covered if each is not NEW]
+                    assert found["may_be_new"] is (NEW in covered)
+                    said.add((NEW in covered, bool(found["set"])))
+    assert {(True, True), (False, True)} <= said
+
+
 # ---- classes that are paths ---------------------------------------------------------------------
 
 TAXA = ["k;g;s", "k;g;t", "k;h;u"]

@@ -82,11 +82,15 @@ def _records(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def of_export(cells: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record of the cells of an export; a row with an answer alone is an empty text."""
+    """Return the record of the cells of an export, of which a reader leaves empty ones out.
+
+    A row with an answer alone is an empty text.
+    """
     if not any(cells.values()):
         return {}
-    row = {"row": from_cell(cells["row"])} if cells["row"] else {"text": cells["text"] or ""}
-    return row | {"label": from_cell(cells["label"]), "id": cells["id"], "person": cells["person"]}
+    text, row, label, id, person = map(cells.get, COLUMNS)
+    content = {"row": from_cell(row)} if row else {"text": text or ""}
+    return content | {"label": from_cell(label), "id": id, "person": person}
 
 
 def to_cell(value: Any) -> str:
