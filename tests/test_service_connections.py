@@ -5,10 +5,14 @@ import select
 import socket
 import time
 from functools import partial
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import httpx2 as httpx
 import pytest
+import uvicorn
 
+from kesler.service.connections import protocol_of
 from serving import HOST, Server
 
 WHOLE = f"GET /health HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
@@ -80,6 +84,79 @@ def test_many_connections_that_do_not_go_on_are_closed_and_others_answered(serve
         for each in silent:
             assert rest_of(each).count(b"HTTP/1.1") <= 1
         assert httpx.get(f"{server.url}/health").is_success
+
+
+@pytest.mark.parametrize("server", ["600"], indirect=True)
+def test_connections_that_were_closed_take_no_room(server, connect):
+    first = connect()
+    assert ask(first) == 200
+    for _ in range(MOST + 5):
+        answer = httpx.get(f"{server.url}/health")
+        assert answer.is_success and "server" not in answer.headers
+    assert ask(first) == 200
+
+
+class Loop:
+    """Timers without a clock, which are called in the order of their times."""
+
+    def __init__(self):
+        self.timers, self.works = [], []
+
+    def call_later(self, seconds, work):
+        timer = SimpleNamespace(seconds=seconds, work=work)
+        timer.cancel = lambda: self.timers.remove(timer) if timer in self.timers else None
+        self.timers.append(timer)
+        return timer
+
+    def create_task(self, work, **options):
+        self.works.append(work)
+        return Mock()
+
+    def run_timers(self):
+        for each in sorted(self.timers, key=lambda timer: timer.seconds):
+            self.timers.remove(each)
+            each.work()
+
+
+@pytest.fixture
+def patient():
+    loop = Loop()
+    config = uvicorn.Config(print, http=protocol_of(3.0, 9), interface="asgi3")
+    config.load()
+    found = config.http_protocol_class(
+        config=config, server_state=uvicorn.server.ServerState(), app_state={}, _loop=loop
+    )
+    transport = Mock(**{"get_extra_info.return_value": None, "is_closing.return_value": False})
+    found.connection_made(transport)
+    yield found, transport, loop
+    for each in loop.works:
+        each.close()
+
+
+def test_a_client_that_reads_on_in_time_is_not_left(patient):
+    connection, transport, loop = patient
+    connection.data_received(WHOLE)
+    for _ in range(2):
+        connection.pause_writing()
+        assert [each.seconds for each in loop.timers] == [3.0]
+        connection.resume_writing()
+        assert loop.timers == []
+    connection.pause_writing()
+    loop.run_timers()
+    assert transport.abort.call_count == 1
+
+
+@pytest.mark.parametrize("sent", [b"", HALF, WHOLE], ids=["nothing", "half", "whole"])
+def test_a_connection_that_is_lost_leaves_no_timer(patient, sent):
+    connection, transport, loop = patient
+    assert [each.seconds for each in loop.timers] == [3.0]
+    connection.data_received(sent)
+    if sent == WHOLE:
+        assert loop.timers == []
+        connection.pause_writing()
+    assert len(loop.timers) == 1
+    connection.connection_lost(OSError())
+    assert loop.timers == [] and transport.abort.call_count == 0
 
 
 @pytest.mark.parametrize("server", ["600"], indirect=True)
