@@ -199,6 +199,8 @@ def test_bodies_come_at_a_thousand_bytes_a_second_over_a_long_time(monkeypatch):
         assert read(pieces_of(Sent(pieces, now), 10**9, 20)) == (expected, status)
         ended.append(status)
     assert SLOWEST == 1000 and 5 < ended.count(408) < 35
+    just = [(21.0, b"x" * 1000), (0.5, b"x" * 500)]
+    assert read(pieces_of(Sent(just, now), 10**9, 20)) == ([piece for _, piece in just], None)
 
 
 @pytest.mark.parametrize("seed", range(5))
