@@ -230,11 +230,11 @@ def test_a_service_that_ends_leaves_no_thread_and_no_file_open(tmp_path):
 
 def test_the_lock_of_a_database_is_let_go_by_all_who_asked(tmp_path):
     path, left = str(tmp_path / "desk.db"), tmp_path / "desk.db-server"
-    mask = os.umask(0o027)
+    mask = os.umask(0o022)
     try:
         before = resources()[1]
         lock = ServerLock(path)
-        assert left.stat().st_mode & 0o777 == 0o640  # as any new file
+        assert left.stat().st_mode & 0o777 == 0o644  # as any new file
         for _ in range(3):
             with pytest.raises(KeslerError, match=f"process {os.getpid()} serves this database"):
                 ServerLock(path)

@@ -362,18 +362,18 @@ async def sent(call: Call, page: str) -> tuple[str, int]:
 # ---- all models ---------------------------------------------------------------------------------
 
 
-async def start_page(call: Call, message: str = "", *, failed: bool = False) -> str:
-    """Return the page of all models."""
-    return str(await call.thread(_start_page, call, message, failed))
+async def start_page(call: Call, failure: str = "") -> str:
+    """Return the page of all models, with a sentence if one could not be created."""
+    return str(await call.thread(_start_page, call, failure))
 
 
-def _start_page(call: Call, message: str, failed: bool) -> str:
+def _start_page(call: Call, failure: str) -> str:
     names = [name for name in call.registry.names() if call.who.may_use(name)]
     return rendered(
         "models",
         heading="Models",
-        message=message,
-        failed=failed,
+        message=failure,
+        failed=True,
         who=call.who,
         has_tokens=bool(len(call.settings.tokens)),
         models=[views.model_line(call.registry.find(name)) for name in names],

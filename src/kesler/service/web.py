@@ -184,7 +184,7 @@ class Service:
             require_scope(call.who, name)
             served = await call.thread(call.registry.create, name)
         except KeslerError as error:
-            page = await pages.start_page(call, str(error), failed=True)
+            page = await pages.start_page(call, str(error))
             return HTMLResponse(page, status_code=refusal_of(error).status)
         return RedirectResponse(f"/models/{served.name}", status_code=303)
 
