@@ -278,7 +278,7 @@ class Served:
             raise Refusal(
                 UNAVAILABLE, f"{MOST_WAITING} changes of {self.name} wait already: try later", 1
             ) from None
-        if self._is_closed:  # the thread may have ended before
+        if self._is_closed and not job.future.done():  # the thread had ended before
             raise self._gone()
         return job.future
 
