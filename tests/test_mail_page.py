@@ -50,7 +50,7 @@ class Desk:
         return f"<{number}@x>"
 
     def waiting(self):
-        return {each.id: (each.title, each.note) for each in self.items.page("mail")}
+        return {each.id: (each.title, each.note) for each in self.items.page("mail", "", 0, 20)}
 
     def answer(self, id, label):
         item = self.items.get("mail", id)
@@ -327,7 +327,7 @@ def test_databases_of_former_versions_get_the_new_columns(tmp_path):
         database.execute("INSERT INTO service_items VALUES (1, 'mail', 'a', '\"text\"', 'bob', 7)")
         database.commit()
     with closing(Items(path)) as items:
-        assert items.page("mail") == [("a", "text", "bob", 7.0, None, None)]
+        assert items.page("mail", "", 0, 20) == [("a", "text", "bob", 7.0, None, None)]
         items.describe("mail", {"a": ("Größe & more", "moved")})
         assert items.count("mail", "GRÖSSE") == items.count("mail", "TEXT") == 1
         assert items.count("mail", "bob") == 0

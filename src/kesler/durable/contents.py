@@ -226,11 +226,12 @@ def value_to_text(value: Any) -> str:
         If JSON cannot hold it.
     """
     try:
-        return _valid(_to_json(value))
+        text = _to_json(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise KeslerError(
             f"the value {value!r:.60} cannot be kept in a journal ({error}): give what JSON holds"
         ) from None
+    return _valid(text)
 
 
 def answer_to_text(y: Any) -> str:

@@ -187,7 +187,7 @@ class Items:
             ).fetchone()
             return int(found)
 
-    def page(self, model: str, text: str = "", start: int = 0, limit: int = 20) -> list[Item]:
+    def page(self, model: str, text: str, start: int, limit: int) -> list[Item]:
         """Return items that contain a text, in the order in which they came."""
         where, given = (_CONTAINS, _containing(model, text)) if text else ("", (model,))
         return self._found(

@@ -210,7 +210,9 @@ class Journal:
         with self._lock:
             found = [f"{self._storage.path}: {damage}" for damage in self._storage.damages()]
             found = found or self.verify()
-            return found or [each for name in self.models() for each in self.open(name)._check()]
+            return found or [
+                each for name in self.models() for each in self.open(name)._replica.differences()
+            ]
 
     # ---- the chain --------------------------------------------------------------------------
 

@@ -695,8 +695,3 @@ class Model:
         if not learner.n_known_:
             raise KeslerError(f"the model {self._name!r} has learnt nothing yet: teach it a row")
         return learner
-
-    def _check(self) -> list[str]:
-        """Return whether the learner differs from one that learns the history anew, in words."""
-        self._catch_up()
-        return self._replica.differences()

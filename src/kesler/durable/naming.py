@@ -35,11 +35,6 @@ class Naming:
         self._numbers = [number for number, _, _ in self._renames]
         self._found: dict[tuple[type, Any, int], Any] = {}
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether all answers are as they were given."""
-        return not (self._relabels or self._renames)
-
     def renamed(self, number: int, old: Any, new: Any) -> Naming:
         """Return the answers after one more rename or merge."""
         return Naming(self._relabels, [*self._renames, (number, old, new)])

@@ -84,10 +84,7 @@ class Numbering:
         self._n_entries += len(numbers)
 
     def _numbers_of(self, names: list[str]) -> npt.NDArray[np.int32]:
-        codes = self.codes
-        found = np.fromiter(map(codes.__getitem__, names), np.int32, len(names))
-        self.follow()
-        return found
+        return np.fromiter(map(self.codes.__getitem__, names), np.int32, len(names))
 
     def follow(self) -> None:
         """List the names that have been numbered since the last call."""
