@@ -17,6 +17,7 @@ import pages
 from histories import WITHOUT_DIGESTS, Walk
 from kesler import KeslerError, OnlineClassifier, OnlineMultilabelClassifier
 from kesler.durable import Journal
+from kesler.durable.chain import Beginning, Content, End, Link, faults_of
 
 ROWS = [(f"w{i} w{i % 5}", "abcd"[i % 4]) for i in range(40)]
 SETS = [(words, sorted({label, "cdea"[i % 4]})) for i, (words, label) in enumerate(ROWS)]
@@ -300,6 +301,65 @@ def test_what_is_no_text_is_refused_by_all_but_the_check(desk, tmp_path):
             with pytest.raises(KeslerError, match="UTF-8"):
                 [*journal.export("mail")]
             assert journal.verify() != []
+
+
+def sha256_of(text):
+    return sha256(text.encode()).hexdigest()
+
+
+def test_the_text_that_is_sealed_stays_as_it_is():
+    """The digests that journals hold are of it."""
+    given = {"subject": "Zoë", "answer": '"ü"', "n_rows": 1, "form": "text", "row": '"naïve"'}
+    assert Content("learn", "é1", 2.5, **given).text == (
+        '{"kind":"learn","id":"é1","time":2.5,"subject":"Zoë","answer":"\\"ü\\"","n_rows":1,'
+        '"form":"text"}\n"naïve"'
+    )
+    assert Content("undo", "u", 3.5, target=2).text == (
+        '{"kind":"undo","id":"u","time":3.5,"target":2,"n_rows":0}'
+    )
+    assert Beginning("é", "{}").digest == sha256_of('{"name":"é","settings":"{}"}')
+
+
+BEGINNING = Beginning("mail", "{}")
+
+
+def chained(events):
+    """Return links whose digests follow from one another, given (number, sealed, content)."""
+    before, links = BEGINNING.digest, []
+    for number, sealed, content in events:
+        seal = sealed or sha256_of("nonce" + content.text)
+        before = sha256_of(f"{before} {number} {seal}")
+        links.append(Link(number, before, sealed, content and "nonce", content))
+    return links, End(links[-1].number, before)
+
+
+def saying(number):
+    return Content("forget", "f", 1.0, n_rows=1, forgotten=json.dumps({number: None}))
+
+
+def test_of_events_that_nothing_says_to_be_forgotten_the_first_is_named():
+    numbers = (5, 33, 64)  # which a set of Python has in another order
+    marks = [(number, sha256_of("seal"), None) for number in numbers]
+    links, end = chained(marks)
+    (fault,) = faults_of(BEGINNING, links, end)
+    assert fault.startswith("event 5 is not as the events that forget have left it")
+    links, end = chained([*marks[1:], (70, None, saying(33))])
+    (fault,) = faults_of(BEGINNING, links, end)
+    assert fault.startswith("event 64 is not as")
+
+
+def test_what_an_event_says_that_does_not_fit_is_not_believed():
+    links, end = chained([(5, sha256_of("seal"), None), (7, None, saying(5))])
+    assert faults_of(BEGINNING, links, end) == []
+    for altered in (
+        links[1]._replace(nonce="another"),
+        links[1]._replace(digest=sha256_of("another")),
+    ):
+        found = faults_of(BEGINNING, [links[0], altered], End(7, altered.digest))
+        assert [each[:8] for each in found] == ["event 7 ", "event 5 "]
+    links, end = chained([(5, sha256_of("seal"), None), (7, sha256_of("7"), saying(5))])
+    (found,) = faults_of(BEGINNING, links, end)
+    assert found.startswith("event 5 is not as the events that forget have left it")
 
 
 # ---- exports ------------------------------------------------------------------------------------
