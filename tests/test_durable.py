@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
+from ast import literal_eval
 from functools import partial
+from inspect import getdoc, signature
 from typing import Any
 
 import numpy as np
@@ -13,13 +17,14 @@ from hypothesis import strategies as st
 from histories import Walk, file_of, learnt_anew
 from kesler import (
     Ensemble,
+    KeslerError,
     LinearMax,
     OnlineClassifier,
     OnlineLabelRanker,
     OnlineMultilabelClassifier,
     OnlineOrdinalClassifier,
 )
-from kesler.durable import Journal, numbered, replica, storage
+from kesler.durable import Journal, JournalError, Model, numbered, replica, storage
 
 WORDS = [f"w{i}" for i in range(30)]
 LABELS = ["a", "b", "c", "d"]
@@ -142,3 +147,120 @@ def test_names_that_a_limit_has_dropped_are_not_kept(tmp_path, monkeypatch):
         assert 0 < len(model._replica._numbering.codes) <= most < 13_000
         anew = learnt_anew(make, given[:3] + given[4:])
         assert file_of(model, tmp_path) == file_of(anew, tmp_path)
+
+
+def test_names_that_come_again_after_a_limit_has_dropped_them(tmp_path, monkeypatch):
+    """Their numbers of before are those of other names by then."""
+    make = partial(OnlineClassifier, memory_limit="400 KB")
+    given = [({f"n{i * 5 % 9973 + j}": 1 for j in range(5)}, LABELS[i % 4]) for i in range(2600)]
+    given += [({f"n{(i * 7 + j) % 9973}": 1 for j in range(5)}, LABELS[i % 4]) for i in range(400)]
+    monkeypatch.setattr(replica, "BLOCK", 100)
+    with Journal(tmp_path / "desk.db") as journal:
+        model = journal.open("m", make())
+        model.learn_many((*row, f"m{i}", None) for i, row in enumerate(given))
+        assert model.estimator.n_dropped_ > 1000
+        model.undo("m3")
+        anew = learnt_anew(make, given[:3] + given[4:])
+        assert file_of(model, tmp_path) == file_of(anew, tmp_path)
+
+
+def test_receipts_say_how_many_rows_an_event_is_about(tmp_path):
+    with Journal(tmp_path / "desk.db") as journal:
+        mail = journal.open("m", OnlineClassifier())
+        for i in range(6):
+            subject = "ann" if i < 2 else None
+            mail.learn_one({f"w{i}": 1}, LABELS[i % 3], id=f"m{i}", subject=subject)
+        calls = [
+            (lambda: mail.learn_one({"w": 1}, "a", id="e7"), 1),
+            (lambda: mail.relabel("m3", "b", event="e8"), 1),
+            (lambda: mail.rename("c", "z", event="e9"), 0),
+            (lambda: mail.merge("z", "b", event="e10"), 0),
+            (lambda: mail.undo("m4", event="e11"), 0),
+        ]
+        for number, (call, n_rows) in enumerate(calls, start=7):
+            first = call()
+            assert first == (number, f"e{number}", True, n_rows, ())
+            assert call() == first._replace(changed=False)
+        assert mail.relabel("m3", "b") == (4, "m3", False, 1, ())
+        assert mail.undo("m4") == (11, "e11", False, 0, ())
+        assert mail.forget_subject("nobody")[2:] == (False, 0, ())
+        assert mail.forget_subject("ann")[2:] == (True, 2, ())
+        assert mail.forget("m4")[2:] == (True, 1, ())
+        assert mail.forget_class("b")[2:] == (True, 3, ())
+        said = [json.loads(line).get("content", "{}") for line in journal.export("m")][1:]
+        counts = [json.loads(each.partition("\n")[0]).get("n_rows") for each in said]
+        assert counts[6:] == [1, *[None] * 4, 0, 2, 1, 3]
+
+
+def test_an_id_is_that_of_one_event(tmp_path):
+    """Whatever kind the other is of, and whatever form the other row has."""
+    with Journal(tmp_path / "desk.db") as journal:
+        mail, table = (journal.open(name, OnlineClassifier()) for name in ("mail", "table"))
+        mail.learn_many([({}, "a", "m1", None), ({"w": 1}, "b", "m2", None)])
+        mail.relabel("m1", "b", event="e1")
+        mail.rename("b", "c", event="e2")
+        mail.undo("e2", event="e3")
+        mail.relabel("m2", "a", event="e4")
+        table.learn_one({"hours": "3", "kind": "x"}, "a", id="m1")
+        no_features = np.array([], dtype=np.int64), np.array([])
+        for call in (
+            lambda: mail.learn_one({}, "b", id="e1"),
+            lambda: mail.learn_one(no_features, "a", id="m1"),
+            lambda: table.learn_one({"hours": 3, "kind": 1}, "a", id="m1"),
+            lambda: mail.relabel("m1", "b", event="e3"),
+            lambda: mail.relabel("m2", "b", event="e1"),
+            lambda: mail.relabel("m1", "a", event="e1"),
+            lambda: mail.rename("b", "d", event="e2"),
+            lambda: mail.rename("a", "c", event="e2"),
+            lambda: mail.merge("b", "c", event="e2"),
+            lambda: mail.undo("m2", event="e3"),
+            lambda: mail.undo("e2", event="m1"),
+        ):
+            before = repr([model.history(None) for model in (mail, table)])
+            with pytest.raises(JournalError, match="is that of another event") as refused:
+                call()
+            assert refused.value.reason == "conflict"
+            assert repr([model.history(None) for model in (mail, table)]) == before
+
+
+def test_rows_of_a_batch_are_pairs_or_have_an_id_and_a_subject(tmp_path):
+    with Journal(tmp_path / "desk.db") as journal:
+        mail = journal.open("m", OnlineClassifier())
+        for row in ("ab", 3, ("w",), ("w", "a", "m1"), ("w", "a", "m1", None, "more")):
+            with pytest.raises(KeslerError, match="is no row: give"):
+                mail.learn_many([("w", "a"), row])
+            assert mail.history() == []
+        assert len(mail.learn_many([("w", "a"), ["v", "b"], ("u", "c", "m3", "ann")])) == 3
+        assert (mail.find("m3").subject, mail.n_trials_) == ("ann", 3)
+
+
+def test_a_model_answers_as_its_estimator(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [(words(rng), f"class {i % 9}") for i in range(90)]
+    with Journal(tmp_path / "desk.db") as journal:
+        mail = journal.open("m", OnlineClassifier())
+        mail.learn_many(rows)
+        for x, _ in rows[:5]:
+            for name in ("predict", "predict_proba", "predict_top", "predict_set", "confidence"):
+                ask = f"{name}_one"
+                assert getattr(mail, ask)(x) == getattr(mail.estimator, ask)(x)
+            assert len(mail.predict_top_one(x)) == 5 and len(mail.predict_top_one(x, 7)) == 7
+            same = mail.estimator.explain_one(x, n=2)
+            assert mail.explain_one(x, n=2).to_dict() == same.to_dict()
+
+
+DEFAULT = re.compile(r"^(\w+(?:, \w+)*) : .*\bdefault (\S+)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("kind", [Journal, Model])
+def test_defaults_are_those_that_are_documented(kind):
+    n = 0
+    for name, call in {"": kind, **vars(kind)}.items():
+        if name.startswith("_") or not callable(call):
+            continue
+        given = signature(call).parameters
+        for names, said in DEFAULT.findall(getdoc(call) or ""):
+            for each in names.split(", "):
+                assert given[each].default == literal_eval(said), (name, each)
+                n += 1
+    assert n >= 2

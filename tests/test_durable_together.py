@@ -111,6 +111,39 @@ def test_a_block_cannot_forget(path):
         assert mail.n_trials_ == 1
 
 
+def test_what_the_learner_refuses_is_refused_at_once(path):
+    """Whoever writes a block learns which of its calls was wrong."""
+    with Journal(path) as journal:
+        mail = journal.open("mail", OnlineClassifier())
+        mail.learn_one({"a": 1.0}, "x")
+        with pytest.raises(KeslerError, match="which call"), mail.together():
+            with pytest.raises(KeslerError):
+                mail.learn_one({"b": 1.0}, 3)
+            raise KeslerError("which call")
+        assert mail.n_trials_ == 1 and [*mail.classes_] == ["x"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_block_follows_what_others_have_written_before_it(path, fails):
+    with Journal(path) as journal, Journal(path) as other:
+        mail, same = (each.open("mail", OnlineClassifier()) for each in (journal, other))
+        for x, y in ROWS[:6]:
+            mail.learn_one(x, y)
+        same.learn_one({"new": 1.0}, "new")
+        try:
+            with mail.together():
+                mail.merge("new", "a")
+                mail.learn_one({"never": 1.0}, "never")
+                assert "never" in mail.predict_proba_one(ROWS[0][0])
+                if fails:
+                    raise KeslerError("to the winds")
+        except KeslerError as error:
+            assert str(error) == "to the winds"
+        assert [*mail.classes_] == (["a", "b", "c", "new"] if fails else ["a", "b", "c", "never"])
+        assert mail.n_trials_ == same.n_trials_ == 8 - fails
+        assert not journal.check() and not other.check()
+
+
 def test_values_are_kept_by_name(path):
     with Journal(path) as journal:
         mail, desk = (journal.open(name, OnlineClassifier()) for name in ("mail", "desk"))
@@ -318,3 +351,13 @@ def test_a_column_that_only_the_row_had_is_said_to_be_gone(path):
         assert said == "column 'note' is not learnt any more, since no row has a cell in it now"
         assert late.kinds == (said.replace("note", "late"),)
         assert desk.undo("r3").kinds == desk.undo(late.id).kinds == ()
+
+
+def test_a_table_without_rows_has_no_kinds_of_columns(path):
+    with Journal(path) as journal:
+        desk = journal.open("desk", OnlineClassifier())
+        desk.learn_one({"size": 3, "place": "home"}, "x", id="r0")
+        gone = desk.undo("r0")
+        assert gone.changed and gone.kinds == () and desk.n_trials_ == 0
+        back = desk.undo(gone.id)
+        assert back.changed and back.kinds == () and desk.n_trials_ == 1
