@@ -18,6 +18,7 @@ from kesler.durable.failures import sentence_of
 from kesler.durable.storage import Storage
 
 make = OnlineClassifier
+PA1 = partial(OnlineClassifier, "multi", update="pa1")  # which numbers names
 ROWS = [({f"w{i % 7}": 1, "all": 2.5}, "abc"[i % 3]) for i in range(40)]
 
 
@@ -257,10 +258,12 @@ def test_events_that_leave_no_row_are_followed(path, tmp_path, monkeypatch):
 # ---- refusals and interrupts --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "make", [OnlineClassifier, partial(OnlineClassifier, "multi", update="pa1")]
-)
-def test_names_of_rows_that_are_refused_are_new_later(make, path, tmp_path):
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("make", [OnlineClassifier, PA1])
+def test_rows_that_are_refused_leave_nothing_to_those_that_get_their_numbers(
+    make, at_once, path, tmp_path
+):
+    """Neither their names nor, where rows are learnt again, their features."""
     rows = [({"p": 1}, "a"), ({"q": 2}, "b")]
     more = [({"other": 1, "q": 1}, "b"), ({"new": 3}, "a"), ({"newer": 1}, "a")]
     with Journal(path) as journal:
@@ -268,8 +271,12 @@ def test_names_of_rows_that_are_refused_are_new_later(make, path, tmp_path):
         mail.learn_many(rows)
         with pytest.raises(KeslerError):
             mail.learn_many([({"new": 1}, "a"), ({"newer": 1}, ("a", 1))])
-        mail.learn_many(more)
+        for block in [more] if at_once else [[row] for row in more]:
+            mail.learn_many(block)
         assert given(mail) == rows + more and is_as_anew(mail, tmp_path, make)
+        mail.undo(mail.history(None)[-1].id)
+        assert given(mail) == rows[1:] + more and is_as_anew(mail, tmp_path, make)
+        assert journal.check() == []
 
 
 def test_rows_before_one_of_another_form_are_not_learnt_with_it(path, tmp_path):

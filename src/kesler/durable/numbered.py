@@ -65,6 +65,11 @@ class Numbering:
             self._rows, self._n_entries = {}, 0
         return found
 
+    def forget_after(self, number: int) -> None:
+        """Discard the rows after a number: they were not written, and others get their numbers."""
+        for each in [each for each in self._rows if each > number]:
+            self._n_entries -= len(self._rows.pop(each).numbers)
+
     def _read(self, block: Sequence[Learnt]) -> None:
         """Keep rows by numbers."""
         values_of: dict[str, Values] = {}  # since most rows have the same

@@ -166,6 +166,7 @@ class Replica:
         """Discard what has been followed since the last settled event."""
         self._made, self._names, self._valid_before = no_copies(), None, None
         self._naming = self._translation = None
+        self._numbering.forget_after(self._settled or 0)
         self.is_dirty = self.is_dirty or self.applied != self._settled
 
     def forget_names(self) -> None:
