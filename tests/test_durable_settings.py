@@ -8,7 +8,7 @@ import pytest
 
 from histories import file_of, learnt_anew
 from kesler import Ensemble, KeslerError, OnlineClassifier, OnlineOrdinalClassifier
-from kesler.durable import Journal
+from kesler.durable import Journal, replica
 from kesler.durable.settings import depends_on_names, labels_in
 from kesler.hypotheses import Grouped, PerClass
 
@@ -50,8 +50,9 @@ def test_classes_that_the_settings_name_keep_their_names(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMING)
-def test_other_classes_are_learnt_again_under_their_new_names(name, tmp_path):
-    """A class that is given the name of a group, a cost or a node, or is ordered by its name."""
+def test_other_classes_are_learnt_again_under_their_new_names(name, tmp_path, monkeypatch):
+    """Also where a snapshot is opened, in which the names are those of the time."""
+    monkeypatch.setattr(replica, "LEAST_SPACING", 5)
     make, _ = NAMING[name]
     if name == "order":
         make = OnlineOrdinalClassifier
