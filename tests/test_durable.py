@@ -152,8 +152,8 @@ def test_names_that_a_limit_has_dropped_are_not_kept(tmp_path, monkeypatch):
 def test_names_that_come_again_after_a_limit_has_dropped_them(tmp_path, monkeypatch):
     """Their numbers of before are those of other names by then."""
     make = partial(OnlineClassifier, memory_limit="400 KB")
-    firsts = [*(i * 5 % 9973 for i in range(2600)), *(i * 7 % 9973 for i in range(400))]
-    rows = [{"all": 1, **{f"n{first + j}": 1 for j in range(5)}} for first in firsts]
+    firsts = [*(i * 20 % 9973 for i in range(650)), *(i * 7 % 9973 for i in range(150))]
+    rows = [{"all": 1, **{f"n{first + j}": 1 for j in range(20)}} for first in firsts]
     given = [(row, LABELS[i % 4]) for i, row in enumerate(rows)]
     monkeypatch.setattr(replica, "BLOCK", 100)
     with Journal(tmp_path / "desk.db") as journal:

@@ -31,12 +31,14 @@ ROWS = [({f"w{i % 5}": 1.0, f"v{i % 3}": 2.0}, "abc"[i % 3]) for i in range(12)]
 
 
 @pytest.mark.parametrize("name", NAMING)
-def test_classes_that_the_settings_name_keep_their_names(name, tmp_path):
+def test_classes_that_the_settings_name_keep_their_names(name, tmp_path, monkeypatch):
+    """Also in a snapshot, where rows have come in another order than that of the settings."""
+    monkeypatch.setattr(replica, "LEAST_SPACING", 5)
     make, named = NAMING[name]
     assert {*labels_in(make())} == {*named} and depends_on_names(make())
     with Journal(tmp_path / "desk.db") as journal:
         model = journal.open("m", make())
-        model.learn_many(ROWS)
+        model.learn_many(ROWS[::-1])
         before = file_of(model, tmp_path)
         for call in (
             lambda: model.rename("a", "z"),
@@ -47,6 +49,8 @@ def test_classes_that_the_settings_name_keep_their_names(name, tmp_path):
             with pytest.raises(KeslerError, match="the settings of the model name the class"):
                 call()
         assert file_of(model, tmp_path) == before and len(model.history(None)) == 12
+    with Journal(tmp_path / "desk.db") as journal:
+        assert file_of(journal.open("m"), tmp_path) == before
 
 
 @pytest.mark.parametrize("name", NAMING)
