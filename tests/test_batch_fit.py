@@ -28,7 +28,7 @@ from kesler import (
     OnlineOrdinalClassifier,
     Ratings,
 )
-from kesler.hypotheses import Shared
+from kesler.hypotheses import PerClass, Shared
 from kesler.maps import SubExperts
 from streams import assert_same_bits, make_stream
 
@@ -91,12 +91,15 @@ def test_measurements_by_name_are_learnt_as_an_array(settings):
     np.testing.assert_array_equal(made.predict_proba(rows), other.predict_proba(X))
 
 
-def test_ratings_are_shuffled_with_their_rows():
-    ratings = Ratings.from_dense(default_rng(1).normal(size=(150, 4, 3)), labels=range(4))
-    made = OnlineClassifier([Shared(SubExperts())], shuffle=True)
-    order = default_rng(0).permutation(150)
-    other = once(OnlineClassifier([Shared(SubExperts())]), ratings[order], Y[order])
-    assert_same_bits(made.fit(ratings, Y), other)
+@pytest.mark.parametrize(
+    ("attributes", "parts"), [(None, []), (X, [PerClass()])], ids=["alone", "attributes"]
+)
+def test_ratings_are_shuffled_with_their_rows(attributes, parts):
+    values, order = default_rng(1).normal(size=(150, 4, 3)), default_rng(0).permutation(150)
+    ratings = Ratings.from_dense(values, labels=range(4), attributes=attributes)
+    model = OnlineClassifier([Shared(SubExperts()), *parts])
+    other = once(clone(model), ratings[order], Y[order])
+    assert_same_bits(model.set_params(shuffle=True).fit(ratings, Y), other)
 
 
 @pytest.mark.parametrize(

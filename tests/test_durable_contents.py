@@ -145,6 +145,11 @@ def test_what_is_no_label_is_refused(answer):
             answer_to_text(each)
 
 
+def test_labels_of_two_types_have_no_order_in_which_to_be_written():
+    with pytest.raises(KeslerError, match="'a'.* cannot be ordered: use one type"):
+        answer_to_text({"a", 1})
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("-inf"), {1, 2}, b"a", [object()]])
 def test_what_json_cannot_hold_is_not_kept(value):
     with pytest.raises(KeslerError, match=r"cannot be kept in a journal .*: give what JSON holds"):

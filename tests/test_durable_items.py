@@ -86,6 +86,17 @@ class PlainInbox:
         self.entries = [each for each in self.entries if condition(each)]
 
 
+class Locked:
+    """A connection that is to be used under the lock of the inbox."""
+
+    def __init__(self, items: Items) -> None:
+        self.connection, self.lock = items._database, items._lock
+
+    def __getattr__(self, name: str) -> Any:
+        assert self.lock._is_owned(), f"{name} is called without the lock"
+        return getattr(self.connection, name)
+
+
 def _has(item: Item, text: str) -> bool:
     """Whether the row of an item or its title contains a text, whatever their case."""
     folded = text.casefold()
@@ -132,6 +143,7 @@ def test_an_inbox_is_as_a_list(seed, tmp_path, monkeypatch):
     chance, plain = random.Random(seed), PlainInbox(most=4)
     with closing(Items(str(tmp_path / "desk.db"))) as items:
         items._database.execute("PRAGMA synchronous = OFF")
+        items._database = Locked(items)
         for _ in range(120):
             step(chance, items, plain)
             for model in ("mail", "desk"):

@@ -460,3 +460,12 @@ def test_an_address_with_a_token_logs_in(tmp_path):
         answer = client.get(path + "wrong", follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (303, "/login")
         assert "set-cookie" not in answer.headers
+
+
+def test_the_page_of_files_links_to_the_exports(taught):
+    links = re.findall(r'href="([^"]+)" download', taught.get("/models/mail/files").text)
+    assert [link.rsplit(".")[-1] for link in links] == ["csv", "jsonl"]
+    for link in links:
+        page, api = taught.get(link), taught.get(f"/api{link}")
+        assert page.content == api.content
+        assert page.headers["content-type"] == api.headers["content-type"]

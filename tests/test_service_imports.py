@@ -17,7 +17,7 @@ from kesler.service import Client
 from kesler.service.exports import Kept, as_csv, as_json_lines, records_of_export
 from kesler.service.import_options import ImportOptions
 from kesler.service.refusals import Refusal
-from kesler.service.rows_in import rows_of_file
+from kesler.service.rows_in import named, rows_of_file
 from kesler.service.uploads import File
 from serving import Server
 
@@ -598,3 +598,20 @@ def test_texts_of_json_may_be_of_any_type():
     found = read(lines.encode(), skip_bad="true")
     assert [each.row for each in found.rows] == [[1, 2], {"a": 1}, "true", "7", "a\nb"]
     assert len(found.refused) == 3
+
+
+@pytest.mark.parametrize("name", ["a\tb", "a\x7fb", "a\x9fb", "a\u2028b", "a\u202eb", "a\u2069b"])
+def test_names_that_look_like_others_are_refused(name):
+    with pytest.raises(Refusal, match="the class contains characters that cannot be shown"):
+        named(name, "the class")
+
+
+def test_a_name_is_what_a_page_and_a_file_can_hold():
+    for name in ("a\u200db", "a\u00a0b", "a\u200eb", "\ue000", "x" * 200):
+        assert named(f" {name}\n", "the class") == name
+    for half in ("\ud800", "a\udfff"):
+        with pytest.raises(Refusal, match="the class contains half a character"):
+            named(half, "the class")
+    for other in (" ", "x" * 201):
+        with pytest.raises(Refusal, match="the class must have 1 to 200 characters"):
+            named(other, "the class")

@@ -137,8 +137,7 @@ def doubt_one(model: Any, x: Any) -> float:
     """
     if model.answer.kind != "class":
         raise KeslerError(f"{type(model).__name__} has no doubts about single classes")
-    with model._lock:
-        return LabelBudget().doubt(_estimates_for(model, x).of(0))
+    return LabelBudget().doubt(_estimates_for(model, x).of(0))
 
 
 def _estimates_for(model: Any, x: Any) -> Estimates:
