@@ -146,7 +146,7 @@ def test_what_is_no_label_is_refused(answer):
 
 
 def test_labels_of_two_types_have_no_order_in_which_to_be_written():
-    with pytest.raises(KeslerError, match="'a'.* cannot be ordered: use one type"):
+    with pytest.raises(KeslerError, match=r"'a'.* cannot be ordered: use one type"):
         answer_to_text({"a", 1})
 
 
