@@ -360,7 +360,7 @@ class Copies:
             last = self._copies[-1]
             old, newer = self._arrays(last.at), [restored(each, None) for each in new.arrays]
             pairs = zip_longest(old, newer[: len(old)])
-            last.arrays = [difference(*pair) for pair in pairs if pair[0] is not None]
+            last.arrays = [difference(*pair) for pair in pairs]
             self._share_names(last.names, new.names)
         self._copies.append(new)
 
