@@ -383,3 +383,26 @@ def test_members_that_take_no_missing_values_refuse_gaps_in_dictionaries(n, gap)
     assert_array_equal(model.predict_proba(rows), expected)
     assert_array_equal(model.partial_fit(rows[n:], y[n:]).predict_proba(X), OnlineClassifier(
         update=members).partial_fit(X, y).predict_proba(X))  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", [{}, {"update": "pa1"}], ids=str)
+def test_names_say_nothing_of_the_columns_of_arrays(settings):
+    """Rows by name are refused after arrays, and arrays after counts by name."""
+    X, y = shuffled(load_iris)
+    counts = [{"w": 1.0, f"word {i}": 2.0} for i in range(len(y))]
+    of_arrays, of_names = "learnt from arrays without column names", "learns from named features"
+    for rows, others, why in (
+        (X, named(X), of_arrays),
+        (X, counts, of_arrays),
+        (X, ["a text"] * len(y), of_arrays),
+        (counts, X, of_names),
+    ):
+        model = OnlineClassifier(**settings).partial_fit(rows, y)
+        for method, arguments in (
+            ("partial_fit", (others, y)),
+            ("learn_one", (others[0], y[0])),
+            ("predict", (others,)),
+            ("predict_one", (others[0],)),
+        ):
+            with pytest.raises(KeslerError, match=why):
+                getattr(model, method)(*arguments)
