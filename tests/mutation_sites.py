@@ -8,7 +8,7 @@ import io
 import random
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -294,18 +294,20 @@ def is_change(text: str, mutation: Mutation) -> bool:
     return ast.dump(mutated) != ast.dump(ast.parse(text))
 
 
-def sources(root: Path) -> dict[str, str]:
-    """Return the text of every Python file in src, by its path from the root."""
-    files = sorted((root / "src").rglob("*.py"))
+def sources(root: Path, folders: Iterable[str]) -> dict[str, str]:
+    """Return the text of every Python file in some folders, by its path from the root."""
+    files = sorted({file for folder in folders for file in (root / folder).rglob("*.py")})
     return {each.relative_to(root).as_posix(): each.read_text("utf-8") for each in files}
 
 
-def draw(root: Path, n_mutations: int, seed: str) -> list[Mutation]:
+def draw(
+    root: Path, n_mutations: int, seed: str, folders: Iterable[str] = ("src",)
+) -> list[Mutation]:
     """Draw mutations at random: first the kind, then the place, then what to put there.
 
     The same tree and seed give the same mutations, and fewer of them are the first of more.
     """
-    texts = sources(root)
+    texts = sources(root, folders)
     drawn = _endless(texts, random.Random(seed))
     return [next(drawn) for _ in range(n_mutations)]
 

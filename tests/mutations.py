@@ -4,6 +4,7 @@
     python tests/mutations.py draw                  # the mutations, without running anything
     python tests/mutations.py run --workers 2       # tries what has not been tried yet
     python tests/mutations.py run --retry           # tries again what no test caught
+    python tests/mutations.py run -n 200 --in src/kesler/durable src/kesler/service
     python tests/mutations.py page FILE             # writes the table
 
 The commit is the seed, or `--seed`. Each mutation is tried in a copy of the working tree: first
@@ -88,7 +89,7 @@ def record_tests(settings: argparse.Namespace) -> None:
 def run(settings: argparse.Namespace) -> None:
     """Try the mutations that have not been tried, and report the results."""
     settings.work.mkdir(parents=True, exist_ok=True)
-    mutations = draw(ROOT, settings.number, settings.seed)
+    mutations = draw(ROOT, settings.number, settings.seed, settings.folders)
     file = results_file(settings.work, settings.seed)
     record = Record.read(settings.work / "record")
 
@@ -121,13 +122,13 @@ def in_copies(settings: argparse.Namespace, work: Any, items: list[Any]) -> None
 
 def show_drawn(settings: argparse.Namespace) -> None:
     """Print the mutations."""
-    for each in draw(ROOT, settings.number, settings.seed):
+    for each in draw(ROOT, settings.number, settings.seed, settings.folders):
         print(f"{each.key} {each.where} {each.kind}: {short(each.before)} -> {short(each.after)}")
 
 
 def write_page(settings: argparse.Namespace) -> None:
     """Write what became of each mutation as a page."""
-    mutations = draw(ROOT, settings.number, settings.seed)
+    mutations = draw(ROOT, settings.number, settings.seed, settings.folders)
     known, explained = results(results_file(settings.work, settings.seed)), explanations()
     lines = [
         "# Mutations",
@@ -201,6 +202,9 @@ def arguments() -> argparse.ArgumentParser:
     drawn = argparse.ArgumentParser(add_help=False)
     drawn.add_argument("-n", "--number", type=int, default=60, help="how many mutations")
     drawn.add_argument("--seed", default=commit(), help="the checked out commit by default")
+    drawn.add_argument(
+        "--in", dest="folders", nargs="+", default=["src"], metavar="FOLDER", help="only there"
+    )
     several = argparse.ArgumentParser(add_help=False)
     several.add_argument("--workers", type=int, default=1, help="how many copies work at once")
 

@@ -107,6 +107,7 @@ def test_a_draw_depends_on_the_seed_and_the_tree_alone(root):
     assert draw(root, 6, "1") == draw(root, 6, "1")
     assert draw(root, 4, "1") == draw(root, 6, "1")[:4]
     assert draw(root, 6, "1") != draw(root, 6, "2")
+    assert {each.path for each in draw(root, 3, "1", ["src/inner"])} == {"src/inner/b.py"}
 
 
 def test_a_text_that_has_changed_since_the_draw_is_refused(root):
@@ -133,7 +134,13 @@ def test_a_run_goes_on_where_it_was_stopped(root, monkeypatch, capsys):
     monkeypatch.setattr(mutations, "ROOT", root)
     monkeypatch.setattr(mutations, "Copy", Tried)
     settings = argparse.Namespace(
-        work=root / "work", seed="1", number=6, workers=1, retry=False, minutes=1.0
+        work=root / "work",
+        seed="1",
+        number=6,
+        folders=["src"],
+        workers=1,
+        retry=False,
+        minutes=1.0,
     )
     with pytest.raises(KeyboardInterrupt):
         mutations.run(settings)
