@@ -71,7 +71,6 @@ def test_a_row_is_written_as_json_and_read_as_it_was(row, form, text):
         (sparse.csr_array([[0, 2.0, 0]]), "sparse", "[[1],[2.0],3]"),
         (sparse.coo_array([0, 2.0, 0]), "sparse", "[[1],[2.0],3]"),
     ],
-    ids=str,
 )
 def test_a_row_of_another_type_is_written_as_its_values(row, form, text):
     assert row_to_text(row) == (form, text)
@@ -131,7 +130,6 @@ def test_half_a_surrogate_pair_is_said_to_be_one(write):
         ([True, 1], "[true,1]"),
         ([], "[]"),
     ],
-    ids=str,
 )
 def test_an_answer_is_written_as_json(answer, text):
     assert answer_to_text(answer) == text
