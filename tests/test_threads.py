@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from kesler import (
+    BanditClassifier,
     Ensemble,
     KeslerError,
     OnlineClassifier,
@@ -206,6 +207,7 @@ def test_a_call_reads_the_learner_under_its_lock(name, call):
         (OnlineMultilabelClassifier, [{"a"}, {"b"}, {"a", "c"}], "predict_proba_one"),
         (OnlineClassifier, ["a;b", "a;c", "d"], "predict_path_one"),
         (OnlineClassifier, ["a;b", "a;c", "d"], "predict_top_one"),
+        (BanditClassifier, ["a", "b", "c"], "explore_one"),
     ],
 )
 def test_one_row_is_answered_under_the_lock(make, labels, call):
