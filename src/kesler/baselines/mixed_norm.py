@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
@@ -31,7 +30,7 @@ from kesler.data.labels import plain
 from kesler.data.matrices import validate_data
 from kesler.dictionaries.dictionary import Columns, Dictionary, fitted
 from kesler.dictionaries.registry import resolve_dictionary
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, warn
 from kesler.progress import progress
 from kesler.sharing.few_features import FewFeatures
 
@@ -325,12 +324,11 @@ class MixedNormClassifier(FewFeatures):
         self.duality_gap_ = optimum.relative_gap
         self.n_iter_, self.converged_ = int(optimum.n_passes), optimum.converged
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"the relative duality gap at alpha={self.alpha:g} is {self.duality_gap_:.1e}, "
                 f"above tol={self.tol:g}, after {self.n_iter_} steps: raise max_iter, tol or "
                 "alpha, or scale features to similar ranges",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return self
 

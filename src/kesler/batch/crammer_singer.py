@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral
@@ -41,7 +40,7 @@ from kesler.batch.scorers import (
 from kesler.costs import Costs
 from kesler.data.matrices import validate_data
 from kesler.data.rows import MAX_FEATURES
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, warn
 from kesler.hypotheses import Part
 from kesler.kernels import resolve_kernel
 from kesler.kernels.mercer import MercerKernel
@@ -419,12 +418,11 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         return self
 
     def _warn(self) -> None:
-        warnings.warn(
+        warn(
             f"the relative duality gap is {self.duality_gap_:.2g} after {self.n_iter_} passes over "
             f"the rows, above tol={self.tol:g}: raise max_iter={self.max_iter}, scale the features "
             "to similar ranges, or choose a smaller C or a larger tol",
             ConvergenceWarning,
-            stacklevel=4,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from kesler.batch.frozen import JointDesign
 from kesler.batch.newton import SmoothObjective, SoftmaxObjective, approach, flat_share, minimise
 from kesler.batch.scorers import JointScorer, Telling, is_per_class, parts_of
 from kesler.data.matrices import validate_data
-from kesler.errors import KeslerError, require_unasked
+from kesler.errors import KeslerError, require_unasked, warn
 from kesler.hypotheses import Part
 from kesler.maps.feature_map import FeatureMap
 
@@ -330,12 +329,11 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
 
     def _warn_if_not_converged(self) -> None:
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"the gradient's norm is {self.gradient_norm_:.1e} times that at 0, above "
                 f"tol={self.tol:g}, after {self.n_iter_} steps: raise max_iter or tol, scale "
                 "features to similar ranges, or lower C",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def __sklearn_tags__(self) -> Any:

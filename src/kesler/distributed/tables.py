@@ -22,7 +22,7 @@ from kesler.data.schema.records import Table
 from kesler.data.schema.schema import Column, Schema
 from kesler.distributed.scattered import Scattered
 from kesler.distributed.shards import Description, Shard
-from kesler.errors import KeslerError, MismatchWarning
+from kesler.errors import KeslerError, MismatchWarning, warn
 from kesler.online.columns import given_columns, on_mismatch
 from kesler.online.table_state import TableState
 
@@ -90,7 +90,7 @@ def with_features(
     counts = parsed.collect(Cells.counts)
     schema = reduce(lambda so_far, more: so_far.counted_as(more), [each for each, _ in counts])
     for sentence in schema.misfits:
-        warnings.warn(sentence, MismatchWarning, stacklevel=3)  # of the caller of `learn`
+        warn(sentence, MismatchWarning)
     numbers = schema.measurements if takes_missing else []
     inputs = Inputs.of_numbers(numbers) if numbers else None
     moments = {} if numbers else reduce(features.joined_moments, [each for _, each in counts])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kesler.errors import KeslerError, MismatchWarning
+from kesler.errors import KeslerError, MismatchWarning, warn
 from kesler.evaluation.adapters import Refit, method_of, require_refit
 from kesler.evaluation.comparison import Comparison
 from kesler.evaluation.methods import BASELINES, KeslerMethod, Method, require_delay
@@ -173,11 +172,10 @@ def compare(
 def _warn_of_learnt(methods: Mapping[str, Method]) -> None:
     for name, method in methods.items():
         if isinstance(method, KeslerMethod) and method.n_known:
-            warnings.warn(
+            warn(
                 f"{name} has learnt {method.learner.n_trials_:,} rows before this comparison, and "
                 "goes on from them: give sklearn.base.clone(model) to begin anew",
                 MismatchWarning,
-                stacklevel=3,  # of the caller of `compare`
             )
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
-from kesler.errors import MismatchWarning
+from kesler.errors import MismatchWarning, warn
 
 RATE = "the default needs no step size; a rule of OnlineClassifier(update=...) has one, eta or C"
 CLASSES = "the default learns thousands of classes with a list of candidates for each row"
@@ -52,4 +50,4 @@ def warn_of(name: str, known: dict[str, str], function: str) -> None:
     """Warn of an argument without effect; raise TypeError if it is none of fastText's."""
     if name not in known:
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
-    warnings.warn(f"{name} has no effect: {known[name]}", MismatchWarning, stacklevel=3)
+    warn(f"{name} has no effect: {known[name]}", MismatchWarning)

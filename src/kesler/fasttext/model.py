@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import nan
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-from kesler.errors import KeslerError, ReadingWarning
+from kesler.errors import KeslerError, ReadingWarning, warn
 from kesler.fasttext.binary import Floats
 from kesler.readers.fasttext import PREFIX
 
@@ -128,7 +127,7 @@ def read_lines(path: str | os.PathLike[str], label: str = PREFIX) -> Lines:
             else "1 row that cannot be read is"
         )
         first = f"the first is {losses.first_bad}"
-        warnings.warn(f"{path}: {rows} left out; {first}", ReadingWarning, stacklevel=3)
+        warn(f"{path}: {rows} left out; {first}", ReadingWarning)
     return Lines(texts, labels)
 
 
@@ -418,9 +417,8 @@ def _ranked(found: Probabilities, k: int, threshold: float) -> npt.NDArray[np.in
 
 def _warn_of_unknown(path: str | os.PathLike[str], labels: set[str]) -> None:
     if labels:
-        warnings.warn(
+        warn(
             f"{os.fspath(path)} has {len(labels)} labels that the model does not know, such as "
             f"{min(labels)!r}: they are left out, as in fastText",
             ReadingWarning,
-            stacklevel=4,
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows
-from kesler.errors import KeslerError, ReadingWarning
+from kesler.errors import KeslerError, ReadingWarning, warn
 from kesler.readers.csv_rows import CsvRows, Row
 from kesler.readers.dialects import (
     N_LINES,
@@ -372,7 +371,7 @@ def _tell_skipped(source: str, lines: list[bytes]) -> None:
 
 
 def _warn(said: str) -> None:
-    warnings.warn(said, ReadingWarning, stacklevel=2)
+    warn(said, ReadingWarning)
 
 
 def _cells(row: Row) -> list[str]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import codecs
 import io
 import re
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.errors import KeslerError, ReadingWarning
+from kesler.errors import KeslerError, ReadingWarning, warn
 
 UTF8 = "utf-8"
 WIDE = {
@@ -198,11 +197,10 @@ class Utf8(io.RawIOBase):
             return
         self._begin(encoding)
         self._waiting = self._converted(sample)
-        warnings.warn(
+        warn(
             f"{self._source} is not UTF-8 and is read as {encoding}: if letters are wrong, name "
             "its encoding with encoding=...",
             ReadingWarning,
-            stacklevel=2,
         )
 
     def _begin(self, encoding: str) -> None:

@@ -7,7 +7,6 @@ import pickle
 import re
 import subprocess
 import sys
-import warnings
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Sequence
@@ -15,7 +14,7 @@ from importlib.util import find_spec
 from itertools import chain, islice
 from typing import Any
 
-from kesler.errors import KeslerError, ReadingWarning
+from kesler.errors import KeslerError, ReadingWarning, warn
 from kesler.readers import workbook
 from kesler.readers.compression import WORKBOOKS, start_of
 from kesler.readers.features import Names
@@ -80,11 +79,10 @@ def _name(path: str, part: tuple[Any, ...], wanted: str | None) -> str:
         which = f" {wanted!r}" if wanted else ""
         raise KeslerError(f"{path} has no sheet{which}: it has {listed(names)}")
     if wanted is None and len(names) > 1:
-        warnings.warn(
+        warn(
             f"{path} has the sheets {listed(names)}, of which {name!r} is read: name another with "
             "sheet=...",
             ReadingWarning,
-            stacklevel=2,
         )
     return str(name)
 
@@ -115,11 +113,10 @@ def _tell_uncalculated(path: str, rows: Sequence[tuple[int, Sequence[Any]]]) -> 
         if name is not None and not any(cell is not None for cell in cells)
     ]
     if empty and below and _has_formulas_alone(path):
-        warnings.warn(
+        warn(
             f"{path} has formulas that were never calculated, whose cells count as empty (the "
             f"columns {listed(empty)} have no others): open it in Excel or LibreOffice and save it",
             ReadingWarning,
-            stacklevel=2,
         )
 
 
@@ -138,10 +135,9 @@ def _has_formulas_alone(path: str) -> bool:
 
 
 def _tell_skipped(sheet: str, row: int) -> None:
-    warnings.warn(
+    warn(
         f"{sheet}: row {row} names the columns, and the rows above are not read",
         ReadingWarning,
-        stacklevel=2,
     )
 
 

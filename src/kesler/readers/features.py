@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -16,7 +15,7 @@ from kesler.data.rows import Rows, Vocabulary
 from kesler.data.schema.inference import N_ROWS
 from kesler.data.schema.measurements import MOST_NAMES, are_measurements
 from kesler.data.sparse_rows import SparseRows
-from kesler.errors import KeslerError, MismatchWarning
+from kesler.errors import KeslerError, MismatchWarning, warn
 from kesler.readers.reader import BadRow, Piece
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -252,12 +251,11 @@ class Density:
             return rows
         if not self._has_warned and int(rows.indices.max(initial=0)) >= self._width:
             self._has_warned = True
-            warnings.warn(
+            warn(
                 f"rows name features that are in none of the first {N_ROWS} rows, whose "
                 f"{self._width} numbers are the features; they are left out: put a row that has "
                 "them among these",
                 MismatchWarning,
-                stacklevel=2,
             )
         return rows.with_zeros(self._width)
 

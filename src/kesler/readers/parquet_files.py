@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from kesler.errors import KeslerError, ReadingWarning
+from kesler.errors import KeslerError, ReadingWarning, warn
 from kesler.readers.reader import readable
 
 # Each of pyarrow's own errors is one of these as well.
@@ -117,10 +116,9 @@ def _warn_of_others(root: Path) -> None:
     others = [str(path.relative_to(root)) for path, is_parquet in _files(root) if not is_parquet]
     if others:
         more = f" and {len(others) - 3:,} more" if len(others) > 3 else ""
-        warnings.warn(
+        warn(
             f"{root}: {', '.join(others[:3])}{more} are no files *{SUFFIX} and are not read",
             ReadingWarning,
-            stacklevel=2,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from kesler.data.labels import classes_of
 from kesler.data.rows import Rows
 from kesler.data.schema.arrow import arrow_columns, can_hold, with_decimals
 from kesler.data.sparse_rows import SparseRows, as_float32, joined
-from kesler.errors import ReadingWarning
+from kesler.errors import ReadingWarning, warn
 from kesler.readers.features import LARGEST, Names
 from kesler.readers.parquet_files import DAMAGE, Part, parquet_parts
 from kesler.readers.reader import Example, Reader, Refused, Scanning, readable
@@ -293,11 +292,10 @@ def _readable(path: str, columns: dict[str, Any], fields: Fields) -> list[str]:
     odd = {name: kind for name, kind in kinds.items() if not can_hold(kind)}
     if odd:
         listed = ", ".join(f"{name!r} ({kind})" for name, kind in odd.items())
-        warnings.warn(
+        warn(
             f"{path}: columns whose cells are neither texts, numbers, dates nor lists are not "
             f"read: {listed}",
             ReadingWarning,
-            stacklevel=2,
         )
     return [name for name in columns if name not in odd]
 

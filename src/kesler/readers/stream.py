@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from kesler.data.labels import class_of
 from kesler.data.rows import Rows, Vocabulary
-from kesler.errors import KeslerError, ReadingWarning
+from kesler.errors import KeslerError, ReadingWarning, warn
 from kesler.readers.losses import Losses
 from kesler.readers.reader import (
     LASTING,
@@ -500,20 +499,18 @@ class Stream(Iterator[Block]):
         n_rows = self.losses.n_unlabelled
         if n_rows:
             rows = "row without a label is" if n_rows == 1 else "rows without a label are"
-            warnings.warn(
+            warn(
                 f"{self.source}: {n_rows:,} {rows} left out; the first is "
                 f"{self.losses.first_unlabelled}",
                 ReadingWarning,
-                stacklevel=3,
             )
 
     def _warn_of_misfits(self) -> None:
         for column, n in self.losses.n_misfits.items():
             cells = f"{n:,} cell was no number" if n == 1 else f"{n:,} cells were no numbers"
             shown = ", ".join(self.losses.misfits[column])
-            warnings.warn(
+            warn(
                 f"{self.source}, column {column!r}: {cells}, missing: {shown}"
                 f"{', ...' * (n > len(self.losses.misfits[column]))}",
                 ReadingWarning,
-                stacklevel=3,
             )

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from kesler.data.rows import Vocabulary
-from kesler.errors import KeslerError, ReadingWarning
+from kesler.errors import KeslerError, ReadingWarning, warn
 from kesler.readers.compression import is_compressed
 from kesler.readers.csv_table import begins_csv
 from kesler.readers.dialects import N_LINES, Dialect
@@ -205,11 +205,10 @@ def _report_unlabelled(records: list[Record], path: Path) -> None:
             f"file, such as {str(records[0].values.get(ID))[:40]!r}: send that of this file",
         )
     if n_labelled < len(records):
-        warnings.warn(
+        warn(
             f"{path}: {len(records) - n_labelled} of {len(records)} identifiers have no label in "
             "the file of labels: they wait for an answer",
             ReadingWarning,
-            stacklevel=2,
         )
 
 
@@ -310,7 +309,7 @@ def _messages(path: Path) -> Iterator[Record]:
     numbers = {place.offset: number for number, place in enumerate(found, 1)}
     found = without_deleted(found, str(path))
     if said := how_labelled(found, are_required=False, are_sets=False):
-        warnings.warn(f"{path}: {said}", ReadingWarning, stacklevel=2)
+        warn(f"{path}: {said}", ReadingWarning)
     for place in found:
         where = f"message {numbers[place.offset]} of the file"
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
@@ -23,7 +22,7 @@ from kesler.batch.softmax import MARGINS, summed
 from kesler.data.matrices import validate_data
 from kesler.dictionaries.dictionary import Dictionary, fitted
 from kesler.dictionaries.registry import resolve_dictionary
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, warn
 from kesler.progress import progress
 from kesler.sharing.certificates import Certificate, certified
 from kesler.sharing.few_features import FewFeatures
@@ -585,20 +584,18 @@ class ShareBoostClassifier(FewFeatures):
 
     def _warn(self, greedy: Greedy) -> None:
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"the weights of a round did not converge to tol={self.tol:g} within "
                 f"{self.max_iter} steps: raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         if len(self.path_) < self.n_features_to_select and not self._is_stale():
             unit = "candidates" if self.groups is None else "groups"
-            warnings.warn(
+            warn(
                 f"{len(self.path_)} were chosen, not n_features_to_select="
                 f"{self.n_features_to_select}: of {greedy.n_units} {unit}, the others are "
                 "constant, repeat those chosen, or have no gradient",
                 UserWarning,
-                stacklevel=3,
             )
 
     def __sklearn_tags__(self) -> Any:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from warnings import warn
 
 from kesler.data.schema.cells import UnfitError, short
 from kesler.data.schema.durations import CLOCK
 from kesler.data.schema.schema import Column, Reading
-from kesler.errors import MismatchError, MismatchWarning
+from kesler.errors import MismatchError, MismatchWarning, warn
 
 TEXTS = {str, type(None)}
 PIECE = 256  # cells that are tried in another reading at a time
@@ -84,7 +83,6 @@ class ColumnReader:
                 f"holds {held_by(after)}, not {held_by(column)}: from here on it is read so, and "
                 f"{cells} learnt as another value; to learn all cells so, name it: {after.remedy}",
                 MismatchWarning,
-                stacklevel=2,
             )
 
 
@@ -201,7 +199,6 @@ def warn_of(place: str, name: str, what: str, found: str) -> None:
         f"{place}, column {name!r} holds {found}, but the column holds {what} in each row: "
         'such cells count as missing; on_mismatch="raise" refuses them',
         MismatchWarning,
-        stacklevel=2,
     )
 
 
@@ -211,7 +208,6 @@ def warn_of_later(name: str, what: str) -> None:
         f"column {name!r} holds cells in later rows that are not {what}: they count as missing; "
         'on_mismatch="raise" names the first',
         MismatchWarning,
-        stacklevel=2,
     )
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import logging
 import re
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from kesler.errors import KeslerError, ReadingWarning
+from kesler.errors import KeslerError, ReadingWarning, warn
 from kesler.readers.compression import is_compressed, source_name
 from kesler.readers.features import Names
 from kesler.readers.lines import Lines
@@ -123,11 +122,10 @@ def without_deleted(places: list[Place], source: str) -> list[Place]:
     """Return the messages that are not marked as deleted; warn of the others."""
     kept = [place for place in places if not place.is_deleted]
     if len(kept) < len(places):
-        warnings.warn(
+        warn(
             f"{source}: {len(places) - len(kept)} of {len(places)} messages are left out, as they "
             "are marked as deleted: most were moved to another folder",
             ReadingWarning,
-            stacklevel=2,
         )
     return kept
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import calendar
 import os
 import re
-import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from email.utils import parsedate_tz
@@ -15,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO, NamedTuple
 
-from kesler.errors import ReadingWarning
+from kesler.errors import ReadingWarning, warn
 from kesler.readers.encodings import wide_encoding
 from kesler.readers.mail.charsets import in_utf8
 from kesler.readers.mail.folders import Mailbox, mailboxes
@@ -120,11 +119,10 @@ def _report(root: Path, left_out: list[Path]) -> None:
     named = sorted(str(path.relative_to(root)) for path in left_out)
     n_more = len(named) - MOST_NAMED
     more = f" and {n_more} more" if n_more > 0 else ""
-    warnings.warn(
+    warn(
         f"{root}: what is no mail is left out ({len(named)}): "
         f"{', '.join(named[:MOST_NAMED])}{more}",
         ReadingWarning,
-        stacklevel=2,
     )
 
 
