@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 
 from kesler import (
     CrammerSingerClassifier,
@@ -206,3 +208,29 @@ def test_arrays_with_steps_are_learnt_as_contiguous_ones():
 def test_one_value_as_label_sets_is_refused():
     with pytest.raises(KeslerError, match="one value: give one label set for each row"):
         OnlineMultilabelClassifier().fit([{"text": "some words"}], 3)
+
+
+FRAME = pd.DataFrame(DENSE, columns=list("abcd")).assign(d="Bern")
+WITH_TEXTS = {
+    "frame": FRAME,
+    "objects": FRAME.to_numpy(),
+    "texts": FRAME.to_numpy().astype(str),
+}
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+@pytest.mark.parametrize("form", WITH_TEXTS)
+@pytest.mark.parametrize(
+    "made", [ShareBoostClassifier(2), SoftmaxClassifier(), OnlineClassifier()], ids=repr
+)
+def test_texts_in_place_of_numbers_are_refused_with_what_learns_them(made, form):
+    made = clone(made).fit(DENSE, LABELS)
+    with pytest.raises(KeslerError, match=r"X holds texts, .* from the first row on"):
+        made.predict(WITH_TEXTS[form])
+
+
+@pytest.mark.parametrize("form", WITH_TEXTS)
+def test_learners_of_batches_say_what_learns_texts(form):
+    with pytest.raises(KeslerError, match=r"X holds texts, and SoftmaxClassifier reads"):
+        SoftmaxClassifier().fit(WITH_TEXTS[form], LABELS)
+    assert len(OnlineClassifier().fit(FRAME, LABELS).predict(FRAME)) == len(LABELS)

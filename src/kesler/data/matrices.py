@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from kesler.errors import KeslerError
 
 COMPRESSED = {"csr": ("row", 0), "csc": ("column", 1), "bsr": ("block row", 0)}
 """Compressed formats: what each list of entries is, and the axis along which lists are stored."""
+TEXTS = re.compile("could not convert string|arrays of bytes/strings")
+"""What scikit-learn says of texts in place of numbers."""
 MOST = 2**31 - 1
 """The largest number of rows or columns, which int32 can hold."""
 INDEX_TYPES = [(np.dtype(kind), np.dtype(kind)) for kind in (np.int32, np.int64)]
@@ -29,6 +32,14 @@ def validate_data(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
         return validation.validate_data(estimator, checked, *y, **options)
     except OverflowError as error:
         raise KeslerError(f"X holds an integer that no number can hold ({error})") from error
+    except ValueError as error:
+        if not TEXTS.search(str(error)):
+            raise
+        raise KeslerError(
+            f"X holds texts, and {type(estimator).__name__} reads its columns as numbers here "
+            f"({error}): encode them as numbers; OnlineClassifier also learns texts and categories "
+            "of a data frame that has them from the first row on"
+        ) from error
 
 
 def well_formed(matrix: Any, name: str = "X") -> Any:
