@@ -16,9 +16,11 @@ from scipy import sparse
 
 from kesler import KeslerError, OnlineClassifier, load
 from kesler.candidates import Candidates
+from kesler.compiled.candidates.entries import SUM_OF_LENGTHS, size_of
 from kesler.data import model_file
 from kesler.data.texts import with_runs
 from kesler.datasets import load as load_data
+from kesler.learner.entries import Entries
 from reference_candidates import ReferenceCandidates, Tables
 from streams import in_order_of_appearance, learnt
 
@@ -75,6 +77,37 @@ def as_counts(texts: list[str]) -> Any:
     for t, entry in enumerate(entries):
         X[t, [names[name] for name in entry]] = [*entry.values()]
     return X
+
+
+# ---- entries ------------------------------------------------------------------------------------
+
+
+def test_lengths_of_blocks_are_numbered_and_seldom_a_quarter_more_than_needed():
+    size = getattr(size_of, "py_func", size_of)
+    found = [size(n) for n in range(1, 5_000)]
+    lengths = sorted({length for _, length in found})
+    assert [size(length) for length in lengths] == [*enumerate(lengths)]
+    for n, (_, length) in enumerate(found, 1):
+        assert n <= length <= 1.25 * n
+    for i, length in enumerate(lengths):
+        assert sum(lengths[: i + 1]) < SUM_OF_LENGTHS * length + 1
+
+
+def test_features_of_few_and_of_many_classes_keep_their_entries():
+    rng = np.random.default_rng(4)
+    lengths = np.array([0, 1, 2, 3, 5, 767, 0, 768, 769, 960, 961, 4_000])
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    classes = [np.sort(rng.choice(10**6, size=n, replace=False)) for n in lengths]
+    numbers = rng.normal(size=(starts[-1], 3)).astype(np.float32)
+    entries = Entries(len(lengths), 3)
+    entries.put(starts, np.concatenate(classes).astype(np.int32), numbers)
+    found = entries.listed(len(lengths))
+    np.testing.assert_array_equal(found[0], starts)
+    np.testing.assert_array_equal(found[1], np.concatenate(classes))
+    np.testing.assert_array_equal(found[2], numbers)
+    assert entries.n_entries == len(numbers)
+    n_used = int(entries.stored["pool"]["n_used"][0])
+    assert len(numbers) <= n_used <= 5 / 3 * len(numbers) + len(lengths)
 
 
 # ---- as the oracle says -------------------------------------------------------------------------
@@ -199,6 +232,22 @@ def test_real_texts_are_learnt_as_the_oracle_does(name):
     X = as_counts(texts)
     oracle, n_unclear = follow(learner((8, 16, 400)), sparse.csr_array(X), X, y, np.ones(len(y)))
     assert oracle.k > 50 and n_unclear < 15
+
+
+def test_a_word_that_a_thousand_classes_have_is_learnt_as_the_oracle_does():
+    rng = np.random.default_rng(8)
+    n_rows = 1_020
+    is_new = rng.random(n_rows) < 0.97
+    n_known = np.maximum(1, np.cumsum(is_new))
+    y = np.where(is_new, n_known - 1, rng.integers(0, n_known))
+    X = np.zeros((n_rows, 7))
+    X[:, 0] = 1.0  # the word of every class
+    X[np.arange(n_rows), rng.integers(1, 7, size=n_rows)] = 1.0
+    assert y.max() > 960  # its entries become a hash table, which grows once
+    X = sparse.csr_array(X)
+    oracle, n_unclear = follow(learner((6, 6, 3_000)), X, X.toarray(), y, np.ones(n_rows))
+    assert oracle.is_sparse
+    assert n_unclear < 0.1 * n_rows
 
 
 def test_a_stream_without_doubts_is_learnt_as_the_oracle_does_alone():

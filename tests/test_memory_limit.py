@@ -149,7 +149,7 @@ def test_entries_that_are_kept_are_those_of_their_features(places, monkeypatch):
     np.testing.assert_array_equal(np.diff(found[0]), lengths[kept])
     np.testing.assert_array_equal(found[1], np.concatenate([classes[some] for some in of_kept]))
     np.testing.assert_array_equal(found[2], np.concatenate([numbers[some] for some in of_kept]))
-    assert (entries.stored["powers"][len(kept) :] == -1).all()
+    assert not entries.stored["lengths"][len(kept) :].any()
     in_use = int(entries.stored["pool"]["n_used"][0])
     assert entries.bytes_of_place * in_use == entries.block_bytes.sum() < 16 * n_used
 

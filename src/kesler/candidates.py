@@ -53,7 +53,7 @@ class Candidates:
 
     Notes
     -----
-    Time O(candidates x features) for a row, whatever the number of classes is; memory of some 27
+    Time O(candidates x features) for a row, whatever the number of classes is; memory of some 20
     bytes for each feature that a class has had.
 
     References

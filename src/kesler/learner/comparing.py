@@ -93,9 +93,7 @@ class Comparing:
             "copied": self._n_places * self._width,
             "own": self._n_places * self._n_own,
         }
-        found = allocated(fields_of(Choice), self, lengths)
-        found["columns"][:] = -1
-        return found
+        return allocated(fields_of(Choice), self, lengths)
 
     @property
     def _width(self) -> int:
@@ -189,14 +187,14 @@ class Comparing:
         for rows in _blocks(task):
             part = task_of_rows(task, rows)
             self._provide(learner, _longest(part), _most_own(part))
+            addresses, compared = self._addresses(learner), self._compared.address
+            local, learn = self._local.address, self.window._trials.learn
             for t in range(len(part.arrays.predictions)):
-                tasks = part.address, self._local.address
-                while not begin(*self._addresses(learner), *tasks, t, True):
+                while not begin(*addresses, part.address, local, t, True):
                     self._make_room()
-                self.window._trials.learn(
-                    self.window._kernel_arguments.address, self._local.address
-                )
-                learn_end(*self._addresses(learner), *tasks, self._compared.address, t)
+                    addresses = self._addresses(learner)
+                learn(addresses[-1], local)
+                learn_end(*addresses, part.address, local, compared, t)
             yield rows, self._compared
 
     def predict(self, learner: Any, task: Any) -> Iterator[tuple[slice, Any]]:
@@ -207,11 +205,12 @@ class Comparing:
             part = task_of_rows(task, rows)
             self._provide(learner, _longest(part))
             outer, own, window = self._addresses(learner)
+            tasks, compared = (part.address, self._local.address), self._compared.address
+            predict = self.window._trials.predict
             for t in range(len(part.arrays.predictions)):
-                begin(outer, own, window, part.address, self._local.address, t, False)
-                self.window._trials.predict(window, self._local.address)
-                addresses = outer, own, part.address, self._local.address
-                predict_end(*addresses, self._compared.address, t)
+                begin(outer, own, window, *tasks, t, False)
+                predict(window, tasks[-1])
+                predict_end(outer, own, *tasks, compared, t)
             yield rows, self._compared
 
     def show(

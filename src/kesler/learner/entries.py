@@ -34,7 +34,7 @@ Places = npt.NDArray[np.int64]
 
 
 class Entries:
-    """Hash tables of classes, one for each feature; see :mod:`kesler.compiled.candidates.entries`.
+    """The classes that each feature met; see :mod:`kesler.compiled.candidates.entries`.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ class Entries:
 
     Notes
     -----
-    Memory: 4 bytes and 4 for each number of an entry, and as much again at most for free places;
-    16 bytes for each feature.
+    Memory: 4 bytes and 4 for each number of an entry, and two thirds as much at most for free
+    places; 16 bytes for each feature.
     """
 
     def __init__(self, n_features: int, n_numbers: int) -> None:
         self.n_numbers = n_numbers
         lengths = {"feature": n_features, "entry": INITIAL_PLACES, "number": n_numbers}
         self.stored = allocated(fields_of(Record), self, lengths)
-        self.stored["powers"][:] = self.stored["spare"][:] = NONE
+        self.stored["spare"][:] = NONE
 
     def bound(self) -> Any:
         """Return the record that compiled code takes."""
@@ -59,14 +59,12 @@ class Entries:
 
     def reserve(self, n_features: int) -> None:
         """Provide capacity for this many features."""
-        n_before = len(self.stored["powers"])
-        if n_features <= n_before:
+        if n_features <= len(self.stored["counts"]):
             return
-        for name in ("starts", "powers", "counts"):
+        for name in ("starts", "lengths", "counts"):
             array = self.stored[name]
             self.stored[name] = np.zeros(n_features, dtype=array.dtype)
             put(array, self.stored[name])
-        self.stored["powers"][n_before:] = NONE
 
     def reserve_places(self, n_more: int) -> None:
         """Provide capacity for this many more places, and a quarter more."""
@@ -76,7 +74,7 @@ class Entries:
             return
         capacity = max(needed, n_before + n_before // 4)
         size = 4 * (1 + self.n_numbers) * capacity
-        require_memory(size, f"{capacity:,} weights of {len(stored['powers']):,} features")
+        require_memory(size, f"{capacity:,} weights of {len(stored['counts']):,} features")
         # In place if the system can, which halves the peak memory.
         stored["owners"].resize(capacity, refcheck=False)
         stored["numbers"].resize((capacity, self.n_numbers), refcheck=False)
@@ -94,16 +92,12 @@ class Entries:
     @property
     def block_bytes(self) -> npt.NDArray[np.int64]:
         """Bytes of the block of each feature."""
-        powers = self.stored["powers"]
-        return np.where(powers == NONE, 0, self.bytes_of_place << np.maximum(powers, 0)).astype(
-            np.int64
-        )
+        return self.bytes_of_place * self.stored["lengths"].astype(np.int64)
 
     def keep(self, kept: npt.NDArray[np.int64], n_before: int) -> None:
         """Keep the entries of these features alone, in blocks without gaps between them."""
-        for name in ("starts", "counts", "powers"):
+        for name in ("starts", "lengths", "counts"):
             keep_along(self.stored[name], 0, kept, n_before)
-        self.stored["powers"][len(kept) : n_before] = NONE
         self._close_gaps(len(kept))
         self.stored["spare"][:] = NONE
 
@@ -131,10 +125,11 @@ class Entries:
 
         There are about `PLACES_AT_ONCE` places at a time.
         """
-        starts, powers = (self.stored[name][:n_features].copy() for name in ("starts", "powers"))
+        starts = self.stored["starts"][:n_features].copy()
+        lengths = self.stored["lengths"][:n_features].astype(np.int64)
         order = np.argsort(starts, kind="stable")
-        order = order[powers[order] != NONE]
-        lengths = np.int64(1) << powers[order].astype(np.int64)
+        order = order[lengths[order] > 0]
+        lengths = lengths[order]
         chunks = np.cumsum(lengths) // PLACES_AT_ONCE
         cuts = np.flatnonzero(np.diff(chunks)) + 1
         for some in np.split(np.arange(len(order)), cuts) if len(order) else ():
@@ -152,10 +147,7 @@ class Entries:
         """Store the entries of the first features, which must have none."""
         from kesler.compiled.candidates.entries import take
 
-        lengths = np.diff(starts)
-        # Blocks are the least powers of two, from 4 on, of which the entries fill three quarters.
-        powers = np.ceil(np.log2(np.maximum(3, lengths) / 3)) + 2
-        self.reserve_places(int((2.0 ** (powers + 1))[lengths > 0].sum()))
+        self.reserve_places(2 * len(classes) + len(starts))  # more than the longest blocks take
         take(self.bound(), starts, classes, numbers)
 
     def listed(

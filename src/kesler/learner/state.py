@@ -41,7 +41,7 @@ from kesler.maps.view import SubExperts
 from kesler.preconditioners import EUCLIDEAN, Preconditioner
 from kesler.preprocessing import Preprocessing
 from kesler.preprocessing.replay import Replay
-from kesler.state.capacity import enlarged, keep_along, require_memory, whole_lines
+from kesler.state.capacity import enlarged, keep_along, require_memory, return_memory, whole_lines
 from kesler.state.fields import (
     Arrays,
     Field,
@@ -66,6 +66,7 @@ TWO_CLASSES = ("predicted", "worst", "rival")
 # The axes whose lengths are numbers of features.
 OF_FEATURES = ("feature", "row")
 LEAST_RETURNED = 0.9  # of the capacity: with more, the rest is kept for later features
+LEAST_FREED = 1 << 23  # bytes, of which the memory is returned when arrays have moved
 # The fields whose arrays depend on the number of inputs.
 OF_INPUTS = (PREFIX, OF_RELEVANCE, replaying.PREFIX)
 # Attributes that hold modules, addresses, records for compiled code, or the lock.
@@ -301,6 +302,10 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
                 self._count(n_features, n_sub_experts)
             self._put(before)
             self._bind()
+        n_freed = sum(array.nbytes for array in before.values())
+        del before
+        if n_freed >= LEAST_FREED:
+            return_memory()
 
     def keep_features(self, kept: npt.NDArray[np.int64]) -> None:
         """Keep only these features, in ascending order, numbered from 0; others become unseen."""

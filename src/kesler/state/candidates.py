@@ -15,7 +15,7 @@ import numpy as np
 from kesler.state.fields import Field, Given, record
 from kesler.state.records import MOST_ROWS
 
-f4, f8, i4, i8 = np.float32, np.float64, np.int32, np.int64
+f4, f8, i4, i8, u1 = np.float32, np.float64, np.int32, np.int64, np.uint8
 
 # Of entries: the places in use, and how many more the last row required.
 POOL = record(n_used="i8", n_needed="i8")
@@ -31,20 +31,20 @@ CHOSEN = record(n="i8", n_filled="i8", n_columns="i8", n_own="i8", n_copied="i8"
 
 
 class Entries(NamedTuple):
-    """Hash tables of classes, one for each feature, in blocks of one pool.
+    """The classes that each feature met, in blocks of one pool.
 
-    starts, powers : where the block of a feature begins, and the logarithm of its length, -1
-    without a block; counts : the number of its entries; owners : the class of each entry, -1 where
-    a place is free; numbers : its weight, the evidence of the weight, and the statistics of the
-    feature in the class; spare : the first free block of each length.
+    starts, lengths : where the block of a feature begins, and its number of places; counts : the
+    number of its entries; owners : the class of each entry, -1 where a place is free; numbers : its
+    weight, the evidence of the weight, and the statistics of the feature in the class; spare : the
+    first free block of each length.
     """
 
     starts: Annotated[Any, Field(i8, ("feature",))]
-    powers: Annotated[Any, Field(i4, ("feature",))]
+    lengths: Annotated[Any, Field(i4, ("feature",))]
     counts: Annotated[Any, Field(i4, ("feature",))]
     owners: Annotated[Any, Field(i4, ("entry",))]
     numbers: Annotated[Any, Field(f4, ("entry", "number"))]
-    spare: Annotated[Any, Field(i8, (40,))]
+    spare: Annotated[Any, Field(i8, (128,))]
     pool: Annotated[Any, Field(POOL)]
 
 
@@ -64,19 +64,21 @@ class SavedEntries(NamedTuple):
 class Choice(NamedTuple):
     """Scratch arrays of one row, not kept between rows.
 
-    keys : the features of the row that have entries, by the lengths of their blocks; points : how
-    much the features of the row speak for each class, 0 between rows; touched : the
-    classes with points; columns : the column of each candidate, -1 for other classes; classes :
-    the candidates, and the own classes of the row that are none; worth : their points; own,
-    own_columns : the own classes of the row and their columns; own_of : which of them a column is
-    of, -1 if of none; places, rows, cells : where each entry that was copied is, and the row and
-    column that it was copied to; is_stored : whether a feature has an entry of an own class.
+    keys : the features of the row that have entries, by the numbers of these; points : how
+    much the features of the row speak for each class, 0 between rows; touched : the classes with
+    points; classes : the candidates, and the own classes of the row that are none; worth : their
+    points; columns : the column of each of them; has_column : whether a class is one of them, 0
+    between rows; own, own_columns : the own classes of the row and their columns; own_of : which of
+    them a column is of, -1 if of none; places, rows, cells : where each entry that was copied is,
+    and the row and column that it was copied to; is_stored : whether a feature has an entry of an
+    own class.
     """
 
     keys: Annotated[Any, Field(i8, ("place",))]
     points: Annotated[Any, Field(f8, ("class",))]
     touched: Annotated[Any, Field(i4, ("class",))]
     columns: Annotated[Any, Field(i4, ("class",))]
+    has_column: Annotated[Any, Field(u1, ("class",))]
     classes: Annotated[Any, Field(i4, ("candidate",))]
     worth: Annotated[Any, Field(f8, ("candidate",))]
     own: Annotated[Any, Field(i4, ("candidate",))]

@@ -3,7 +3,8 @@
 A class has n log((T + 1) / (n_i + 1/2))^2 points for each feature i of the row, which n of its rows
 have had, and n_i of all T rows: frequent classes have more. With points divided by the number of
 rows of the class, or by its root, the right class was less often among the candidates. Features are
-visited in the order of the lengths of their lists, the shortest first, up to a budget of entries.
+visited in the order of their numbers of entries, the fewest first, up to a budget of entries. A
+number counts as the least power of two of which it is three quarters at most.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -19,6 +20,7 @@ from kesler.compiled.jit.simd import squared
 from kesler.compiled.trial.records import COUNT
 
 FEATURE_BITS = 32  # of a feature in the key that features are sorted by
+LEAST_POWER = 2
 
 
 @inlined
@@ -56,33 +58,43 @@ def add_points(learner, candidates, indices):
         if visited > 0 and visited + (1 << p) > candidates.budget:
             return n_touched
         visited += 1 << p
-        n_touched = add_points_of(learner, candidates, i, p, n_touched)
+        n_touched = add_points_of(learner, candidates, i, n_touched)
     return n_touched
+
+
+@inlined
+def power_for(n):
+    """Return p of the power of two that n entries count as."""
+    p = LEAST_POWER
+    while 4 * n > 3 << p:
+        p += 1
+    return p
 
 
 @inlined
 def list_features(candidates, indices):
     """List the features of a row that have entries, of the fewest first; return how many.
 
-    Of equal lengths, the first seen comes first, in whatever order the row has them.
+    Of numbers that count as equal, the first seen comes first, in whatever order the row has them.
     """
-    powers, keys, n = candidates.entries.powers, candidates.choice.keys, 0
+    counts, keys, n = candidates.entries.counts, candidates.choice.keys, 0
     for j in range(indices.shape[0]):
-        if powers[indices[j]] != NONE:
-            keys[n] = (np.int64(powers[indices[j]]) << FEATURE_BITS) | np.int64(indices[j])
+        n_entries = np.int64(counts[indices[j]])
+        if n_entries:
+            keys[n] = (np.int64(power_for(n_entries)) << FEATURE_BITS) | np.int64(indices[j])
             n += 1
     sort(keys, n)
     return n
 
 
 @inlined
-def add_points_of(learner, candidates, i, p, n_touched):
+def add_points_of(learner, candidates, i, n_touched):
     """Add the points of one feature."""
     entries, choice = candidates.entries, candidates.choice
     rarity = (learner.statistics.total.amount + 1) / (learner.statistics.pooled[i, COUNT] + 0.5)
     factor = squared(math.log(rarity))
     last = entries.numbers.shape[1] - 1
-    for e in range(entries.starts[i], entries.starts[i] + (1 << p)):
+    for e in range(entries.starts[i], entries.starts[i] + entries.lengths[i]):
         r = entries.owners[e]
         points = np.float64(entries.numbers[e, last]) * factor
         # Points are not above 0 in a file that was altered.

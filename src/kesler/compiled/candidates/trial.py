@@ -50,7 +50,7 @@ def fetch_features(learner, entries, indices):
     for j in range(indices.shape[0]):
         i = int(indices[j])
         fetch(entries.starts, i)
-        fetch(entries.powers, i)
+        fetch(entries.lengths, i)
         fetch(entries.counts, i)
         fetch(learner.weights.values, i * width)
         if learner.preconditioner.evidence.shape[0]:

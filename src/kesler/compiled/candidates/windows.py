@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from kesler.compiled.candidates.choosing import choose, sort
-from kesler.compiled.candidates.entries import NONE, append, hashed, place_of
+from kesler.compiled.candidates.entries import NONE, append, hashed, is_listed, place_of
 from kesler.compiled.jit.decorators import inlined
 from kesler.compiled.jit.pointers import fetch
 from kesler.compiled.trial.label_sets import PRIOR, SLOW, THE_THRESHOLD
@@ -24,8 +24,6 @@ from kesler.compiled.trial.records import PER_CLASS
 from kesler.compiled.views.statistics import weigh_classes
 
 WEIGHT, EVIDENCE = 0, 1
-# Longer blocks than this multiple of the candidates are not read from end to end.
-MOST_READ = 2
 # How many features ahead the places of entries are prefetched: reading them one after another, from
 # memory that no cache holds, took two thirds of the time of a row.
 AHEAD = 2
@@ -58,7 +56,7 @@ def copy_row(learner, candidates, window, indices, n):
     """Copy what a trial reads of a row, the first n classes of the choice, and its own classes."""
     choice = candidates.choice
     for c in range(n):
-        choice.columns[choice.classes[c]] = c
+        choice.columns[choice.classes[c]], choice.has_column[choice.classes[c]] = c, 1
     place_own(choice, n, learner.counts.n_classes)
     n_filled, ahead = choice.chosen.n_filled, min(AHEAD, indices.shape[0])
     for j in range(ahead):
@@ -73,7 +71,7 @@ def copy_row(learner, candidates, window, indices, n):
         copy_entry(candidates, window, first, e)
     copy_classes(learner, candidates, window, n, n_filled)
     for c in range(n_filled):
-        choice.columns[choice.classes[c]] = NONE
+        choice.has_column[choice.classes[c]] = 0
 
 
 @inlined
@@ -86,12 +84,12 @@ def place_own(choice, n, k):
     chosen.n, chosen.n_filled, chosen.n_columns, chosen.n_copied = n, n, n, 0
     for o in range(chosen.n_own):
         y = np.int64(choice.own[o])
-        if y < k and choice.columns[y] != NONE:
+        if y < k and choice.has_column[y]:
             choice.own_columns[o] = choice.columns[y]
             continue
         choice.own_columns[o], choice.classes[chosen.n_columns] = chosen.n_columns, y
         if y < k:
-            choice.columns[y] = chosen.n_columns
+            choice.columns[y], choice.has_column[y] = chosen.n_columns, 1
             chosen.n_filled += 1
         chosen.n_columns += 1
     for c in range(chosen.n_columns):
@@ -112,16 +110,20 @@ def copy_feature(learner, candidates, window, i, j, n_columns):
         window.weights.values[j, there:last] = learner.weights.values[i, own]
         if learner.preconditioner.evidence.shape[0]:
             window.preconditioner.evidence[j, there:last] = learner.preconditioner.evidence[i, own]
-        threshold = candidates.choice.columns[THE_THRESHOLD]
-        is_of_sets = learner.settings.has_sets and threshold != NONE
-        if is_of_sets and learner.parts.kind[part] == PER_CLASS:
-            window.weights.values[j, there + threshold] = 0
+        if learner.parts.kind[part] == PER_CLASS and has_threshold(learner, candidates):
+            window.weights.values[j, there + candidates.choice.columns[THE_THRESHOLD]] = 0
     for layer in range(window.statistics.sums.shape[0]):
         window.statistics.sums[layer, j, :n_columns] = 0
     for n in range(learner.statistics.pooled.shape[1]):
         window.statistics.pooled[j, n] = learner.statistics.pooled[i, n]
     for n in range(learner.preprocessing.statistics.shape[1]):
         window.preprocessing.statistics[j, n] = learner.preprocessing.statistics[i, n]
+
+
+@inlined
+def has_threshold(learner, candidates):
+    """Return whether one of the columns is that of the threshold of label sets."""
+    return learner.settings.has_sets and candidates.choice.has_column[THE_THRESHOLD]
 
 
 @inlined
@@ -136,41 +138,34 @@ def columns_of_classes(learner):
 @inlined
 def fetch_owners(candidates, i, n):
     """Prefetch the first places that the entries of feature i and the first n classes may have."""
-    entries, p = candidates.entries, np.int64(candidates.entries.powers[i])
-    if p != NONE and 1 << p > MOST_READ * n:
+    entries, length = candidates.entries, np.int64(candidates.entries.lengths[i])
+    if not is_listed(length):
         for c in range(n):
-            fetch(entries.owners, entries.starts[i] + hashed(candidates.choice.classes[c], p))
+            fetch(entries.owners, entries.starts[i] + hashed(candidates.choice.classes[c], length))
 
 
 @inlined
 def list_entries(candidates, i, j, n):
-    """List the entries of feature i and the first n classes of the window, whose row is j."""
-    entries, choice = candidates.entries, candidates.choice
-    p, start = np.int64(entries.powers[i]), entries.starts[i]
-    if p == NONE:
-        return
-    if 1 << p > MOST_READ * n:
+    """List where the entries of feature i and the first n classes of the window are and go.
+
+    j : the row of the feature there. The numbers of the entries are prefetched.
+    """
+    entries, choice, numbers = candidates.entries, candidates.choice, candidates.entries.numbers
+    before = after = choice.chosen.n_copied
+    if is_listed(np.int64(entries.lengths[i])):
+        # Without a branch: which classes are candidates cannot be foreseen.
+        for place in range(entries.starts[i], entries.starts[i] + entries.counts[i]):
+            choice.places[after] = place
+            after += np.int64(choice.has_column[entries.owners[place]])
+    else:
         for c in range(n):
-            place = place_of(entries, i, choice.classes[c])
-            if place != NONE:
-                list_entry(candidates, j, c, place)
-        return
-    for place in range(start, start + (1 << p)):
-        r = entries.owners[place]
-        column = np.int64(choice.columns[max(r, 0)])
-        # One condition: which places are free cannot be foreseen, and few owners are candidates.
-        if (r != NONE) & (column != NONE):
-            list_entry(candidates, j, column, place)
-
-
-@inlined
-def list_entry(candidates, j, c, place):
-    """Note where an entry is and where it goes, and prefetch its numbers."""
-    numbers, choice = candidates.entries.numbers, candidates.choice
-    fetch(numbers, place * numbers.shape[1])
-    n_copied = choice.chosen.n_copied
-    choice.places[n_copied], choice.rows[n_copied], choice.cells[n_copied] = place, j, c
-    choice.chosen.n_copied = n_copied + 1
+            choice.places[after] = place_of(entries, i, choice.classes[c])
+            after += choice.places[after] != NONE
+    for e in range(before, after):
+        place = choice.places[e]
+        choice.rows[e], choice.cells[e] = j, choice.columns[entries.owners[place]]
+        fetch(numbers, place * numbers.shape[1])
+    choice.chosen.n_copied = after
 
 
 @inlined
