@@ -16,7 +16,7 @@ from scipy import sparse
 
 from kesler import KeslerError, OnlineClassifier, load
 from kesler.candidates import Candidates
-from kesler.compiled.candidates.entries import SUM_OF_LENGTHS, size_of
+from kesler.compiled.candidates import entries as compiled_entries
 from kesler.data import model_file
 from kesler.data.texts import with_runs
 from kesler.datasets import load as load_data
@@ -82,15 +82,45 @@ def as_counts(texts: list[str]) -> Any:
 # ---- entries ------------------------------------------------------------------------------------
 
 
-def test_lengths_of_blocks_are_numbered_and_seldom_a_quarter_more_than_needed():
-    size = getattr(size_of, "py_func", size_of)
-    found = [size(n) for n in range(1, 5_000)]
+@pytest.fixture
+def blocks(monkeypatch):
+    """The functions of blocks of entries, interpreted."""
+    for name, function in vars(compiled_entries).copy().items():
+        if hasattr(function, "py_func"):
+            monkeypatch.setattr(compiled_entries, name, function.py_func)
+    return compiled_entries
+
+
+def test_lengths_of_blocks_are_numbered_and_seldom_a_quarter_more_than_needed(blocks):
+    found = [blocks.size_of(n) for n in range(1, 5_000)]
     lengths = sorted({length for _, length in found})
-    assert [size(length) for length in lengths] == [*enumerate(lengths)]
+    assert [blocks.size_of(length) for length in lengths] == [*enumerate(lengths)]
     for n, (_, length) in enumerate(found, 1):
         assert n <= length <= 1.25 * n
     for i, length in enumerate(lengths):
-        assert sum(lengths[: i + 1]) < SUM_OF_LENGTHS * length + 1
+        assert sum(lengths[: i + 1]) < blocks.SUM_OF_LENGTHS * length + 1
+
+
+def test_an_entry_is_found_where_it_was_put_until_its_block_grows(blocks):
+    rng = np.random.default_rng(5)
+    entries, most = Entries(2, 1), blocks.length_for(960)
+    drawn = np.unique(rng.integers(0, 10**6, size=100_000))
+    at_the_end = [r for r in drawn.tolist() if blocks.hashed(r, most) > most - 4][:12]
+    others = [r for r in rng.permutation(drawn).tolist() if 0 < blocks.hashed(r, most) < most - 4]
+    classes = [*at_the_end, *others[:1_500]]
+    for n, r in enumerate(classes, 1):
+        for i in (0, 1):  # whose blocks take turns
+            while not blocks.has_capacity_for(entries.bound(), np.array([i]), 1):
+                entries.reserve_places(int(entries.stored["pool"]["n_needed"][0]))
+            place = blocks.append(entries.bound(), i, r)
+            entries.stored["numbers"][place] = r + i / 2
+        if n in (769, 960, 961, len(classes)):
+            found = [blocks.place_of(entries.bound(), 1, each) for each in classes[:n]]
+            assert len({*found}) == n
+            assert entries.stored["owners"][found].tolist() == classes[:n]
+            assert entries.stored["numbers"][found, 0].tolist() == [c + 0.5 for c in classes[:n]]
+            absent = [blocks.place_of(entries.bound(), 1, each) for each in classes[n:]]
+            assert {*absent} <= {blocks.NONE}
 
 
 def test_features_of_few_and_of_many_classes_keep_their_entries():
