@@ -17,6 +17,7 @@ from kesler import (
     SoftmaxClassifier,
 )
 from kesler.state import capacity
+from kesler.state.capacity import machine_memory, require_memory
 
 LARGE = 200_000_000
 ONLINE: dict[str, Any] = {
@@ -89,3 +90,27 @@ def test_what_fits_is_taken():
     model = OnlineClassifier("multi", update="pa1")
     model.learn_one((np.array([50_000_000]), np.array([1.0])), 0)
     assert model.n_trials_ == 1 and model._learner.n_features > 50_000_000
+
+
+# ---- the memory of a machine --------------------------------------------------------------------
+
+
+def test_the_memory_of_a_machine_is_that_of_its_pages(monkeypatch):
+    pages = {"SC_PAGE_SIZE": 1 << 12, "SC_PHYS_PAGES": 1 << 20}
+    monkeypatch.setattr("os.sysconf", pages.get, raising=False)
+    monkeypatch.setattr(capacity, "machine_memory", machine_memory.__wrapped__)  # not kept
+    require_memory(1 << 32, "a table")
+    with pytest.raises(KeslerError, match="a table would take 4 GiB, more than the memory"):
+        require_memory((1 << 32) + 1, "a table")
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError, ValueError])
+def test_a_machine_that_does_not_say_its_memory_is_taken_to_have_64_gib(monkeypatch, error):
+    def silent(name):
+        raise error(name)
+
+    monkeypatch.setattr("os.sysconf", silent, raising=False)
+    monkeypatch.setattr(capacity, "machine_memory", machine_memory.__wrapped__)
+    require_memory(1 << 36, "a table")
+    with pytest.raises(KeslerError, match="a table would take 64 GiB, more than the memory"):
+        require_memory((1 << 36) + 1, "a table")

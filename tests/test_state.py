@@ -27,6 +27,8 @@ from kesler.state.fields import (
     fields_of,
     number_type,
     record,
+    require_lists,
+    valid_array,
 )
 from kesler.state.records import (
     EnsembleRecord,
@@ -202,6 +204,40 @@ def test_room_that_is_made_changes_nothing_that_is_stored(
 
 
 # ---- what a file brings --------------------------------------------------------------------------
+
+
+BOUNDS: Any = [
+    (Field(np.int32, ("entry",), index_into="class"), 0, 2),
+    (Field(np.int64, ("entry",), at_least=1, at_most="class"), 1, 3),
+    (Field(np.float64, ("entry",), at_least=-1.5, at_most=7), -1.5, 7.0),
+]
+"""Fields, with the least and the greatest of their values where there are three classes."""
+
+
+@pytest.mark.parametrize(("field", "least", "most"), BOUNDS)
+def test_values_reach_the_bounds_of_their_field(field: Any, least: Any, most: Any) -> None:
+    def valid(*values: Any) -> Any:
+        array = np.array(values, field.dtype)
+        found = valid_array("codes", {"codes": array}, field, array.shape, {"class": 3})
+        return found is array
+
+    assert valid() and valid(least, most)
+    with pytest.raises(KeslerError, match=rf"codes holds {least - 1}, and the minimum is {least}:"):
+        valid(most, least - 1)
+    with pytest.raises(KeslerError, match=rf"codes holds {most + 1}, and the maximum is {most:g}:"):
+        valid(least, most + 1)
+
+
+def test_lists_of_a_file_begin_at_0_and_follow_each_other_to_the_last_item() -> None:
+    for starts, n_items in ([0], None), ([0], 0), ([0, 0, 3, 3], None), ([0, 0, 3, 3], 3):
+        require_lists("starts", np.array(starts), n_items)
+    for starts, n_items in (
+        *(([1, 3], None), ([1, 3], 3), ([-1, 3], 3)),
+        *(([0, 2, 1], None), ([0, 2, 1, 3], 3)),
+        *(([0, 2], 3), ([0, 4], 3)),
+    ):
+        with pytest.raises(KeslerError, match="starts are not the positions of lists that follow"):
+            require_lists("starts", np.array(starts), n_items)
 
 
 def damages(name: str, array: Any) -> dict[str, Any]:
