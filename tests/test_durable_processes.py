@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import permutations
 
@@ -16,6 +16,7 @@ from histories import file_of, learnt_anew
 from kesler import KeslerError, OnlineClassifier
 from kesler.durable import Journal, JournalError, replica, storage
 from kesler.durable.failures import sentence_of
+from kesler.durable.snapshots import size_of
 from kesler.durable.storage import Storage
 
 make = OnlineClassifier
@@ -61,6 +62,21 @@ def test_a_wait_is_a_number_of_seconds(path, wait):
 def test_a_journal_has_the_path_of_a_file(name):
     with pytest.raises(KeslerError, match="give the path of a file"):
         Journal(name)
+
+
+@pytest.mark.parametrize("name", ["", "a" * 501, "a\0b", b"mail", None, 3])
+def test_a_model_has_a_name_of_1_to_500_characters(path, name):
+    with Journal(path) as journal:
+        for call in (
+            lambda: journal.open(name, make()),
+            lambda: journal.open(name),
+            lambda: journal.delete(name),
+            lambda: next(journal.export(name)),
+        ):
+            with pytest.raises(KeslerError, match=r"^name=.*: give a text of 1 to 500 characters"):
+                call()
+        assert journal.models() == []
+        assert journal.open("é" * 500, make()).name == journal.models()[0] == "é" * 500
 
 
 def test_a_journal_is_opened_and_read_while_another_process_writes(path):
@@ -147,19 +163,25 @@ def test_what_is_not_there_is_said_with_the_first_five_that_are(path):
 # ---- snapshots ----------------------------------------------------------------------------------
 
 
-def learnt_on_opening(path, monkeypatch):
-    """Return how many rows are learnt when a journal is opened, and its notes."""
-    n, learn_block = [0], replica.Replica._learn_block
+@contextmanager
+def lengths_of_blocks(monkeypatch):
+    """Yield a list that gets the number of rows of each block that is learnt."""
+    lengths, learn_block = [], replica.Replica._learn_block
 
     def count(self, learner, block, answers):
-        n[0] += len(block)
+        lengths.append(len(block))
         learn_block(self, learner, block, answers)
 
     with monkeypatch.context() as patch:
         patch.setattr(replica.Replica, "_learn_block", count)
-        with Journal(path) as journal:
-            journal.open("mail")
-            return n[0], journal.notes
+        yield lengths
+
+
+def learnt_on_opening(path, monkeypatch):
+    """Return how many rows are learnt when a journal is opened, and its notes."""
+    with lengths_of_blocks(monkeypatch) as lengths, Journal(path) as journal:
+        journal.open("mail")
+        return sum(lengths), journal.notes
 
 
 def test_a_journal_that_was_closed_is_opened_without_learning(path, monkeypatch):
@@ -191,6 +213,16 @@ def test_a_snapshot_that_cannot_be_read_is_made_again(path, monkeypatch, often, 
     assert (n, notes) == (40, []) and "rows of 'mail' are learnt again" in caplog.text
     with Journal(path) as journal:
         assert is_as_anew(journal.open("mail"), tmp_path)
+
+
+@pytest.mark.parametrize("make", [OnlineClassifier, PA1])
+def test_a_journal_without_snapshots_is_learnt_block_by_block(make, path, tmp_path, monkeypatch):
+    monkeypatch.setattr(replica, "BLOCK", 5)
+    with Journal(path) as journal:
+        journal.open("mail", make()).learn_many(ROWS)
+    do(path, "DELETE FROM snapshots")
+    with lengths_of_blocks(monkeypatch) as lengths, Journal(path) as journal:
+        assert is_as_anew(journal.open("mail"), tmp_path, make) and lengths == [5] * 8
 
 
 def test_a_learner_that_others_have_overtaken_is_not_written(path, tmp_path, often):
@@ -252,6 +284,64 @@ def test_events_that_leave_no_row_are_followed(path, tmp_path, monkeypatch):
             event = mail.undo(event).id
             assert mail.n_trials_ == 1 - n % 2 and mail.classes_.tolist() == ["a"][: 1 - n % 2]
         assert journal.check() == []
+
+
+# ---- copies in memory ---------------------------------------------------------------------------
+
+
+def test_undos_after_a_long_replay_begin_with_copies_that_it_made(
+    path, tmp_path, monkeypatch, often
+):
+    """They are of when a half of its rows were left, and an eighth."""
+    monkeypatch.setattr(replica, "FEW_ROWS", 20)
+    monkeypatch.setattr(replica, "COPIED", 1 << 40)
+    with Journal(path) as journal:
+        mail = journal.open("mail", PA1())
+        mail.learn_many((*row, f"m{i}", None) for i, row in enumerate(ROWS * 4))
+        mail.undo("m0")
+        for id, most in (("m150", 160 / 8), ("m100", 160 / 2)):
+            with lengths_of_blocks(monkeypatch) as lengths:
+                mail.undo(id)
+            assert 0 < sum(lengths) <= most
+        assert is_as_anew(mail, tmp_path, PA1)
+
+
+def test_copies_are_as_many_events_apart_as_the_learner_is_large(path, monkeypatch):
+    monkeypatch.setattr(replica, "LEAST_SPACING", 2)
+    monkeypatch.setattr(replica, "size_of", lambda learner: 7 * replica.COPIED)
+    with Journal(path) as journal:
+        mail, newest = journal.open("mail", PA1()), []
+        for row in ROWS[:30]:
+            mail.learn_one(*row)
+            newest += mail._replica._copies.numbers[-1:]
+        assert [*dict.fromkeys(newest)] == [7, 14, 21, 28]
+
+
+def test_three_copies_are_kept_however_much_memory_they_take(path, monkeypatch):
+    monkeypatch.setattr(replica, "LEAST_SPACING", 1)
+    monkeypatch.setattr(replica, "COPIED", 1 << 40)
+    monkeypatch.setattr(replica, "MOST_MEMORY", 0)
+    with Journal(path) as journal:
+        mail, n_copies = journal.open("mail", PA1()), []
+        for row in ROWS:
+            mail.learn_one(*row)
+            n_copies.append(len(mail._replica._copies.numbers))
+        assert n_copies == [1, 2] + [3] * 38
+
+
+def test_memory_is_returned_when_arrays_have_been_outgrown(path, monkeypatch):
+    """By each block of 64 rows after which the learner is larger, even without copies of it."""
+    monkeypatch.setattr(replica, "COPIED", 1)
+    monkeypatch.setattr(replica, "WRITTEN", 1)
+    sizes, returned = [0], []
+    monkeypatch.setattr(replica, "_return_memory", lambda: returned.append(len(sizes)))
+    with Journal(path) as journal:
+        mail = journal.open("mail", PA1())
+        for n in (64, 64, 3000, 3000, 9000):
+            rows = [{f"w{j}": 1 for j in range(i, n, 64)} for i in range(64)]
+            mail.learn_many((row, "ab"[i % 2]) for i, row in enumerate(rows))
+            sizes.append(size_of(mail.estimator))
+        assert returned == [i for i in range(1, 6) if sizes[i] > sizes[i - 1]] == [1, 3, 5]
 
 
 # ---- refusals and interrupts --------------------------------------------------------------------
