@@ -207,11 +207,19 @@ def test_a_call_reads_the_learner_under_its_lock(name, call):
         (OnlineMultilabelClassifier, [{"a"}, {"b"}, {"a", "c"}], "predict_proba_one"),
         (OnlineClassifier, ["a;b", "a;c", "d"], "predict_path_one"),
         (OnlineClassifier, ["a;b", "a;c", "d"], "predict_top_one"),
+        (OnlineClassifier, ["a", "b", "c"], "explain_one"),
+        (MODELS["average"], ["a", "b", "c"], "explain_one"),
         (BanditClassifier, ["a", "b", "c"], "explore_one"),
     ],
 )
 def test_one_row_is_answered_under_the_lock(make, labels, call):
     getattr(guarded(make().fit(ROWS, labels * 4)), call)(ROWS[0])
+
+
+@pytest.mark.parametrize("make", [OnlineClassifier, MODELS["average"]])
+def test_weights_of_features_are_read_under_the_lock(make):
+    model = guarded(make().fit(NAMES * 3, [0, 1, 2] * 3))
+    assert [name for name, _ in model.top_features(2, 1)] == ["c"]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -396,6 +404,17 @@ def test_names_that_others_add_are_unknown_to_a_call(estimator, call):
 def test_names_that_others_add_are_unknown_to_an_event(call):
     found = getattr(contended(OnlineClassifier), call)({"unknown": 3.0, "a": 1.0})
     assert found == getattr(contended(OnlineClassifier), call)({"a": 1.0})
+
+
+def test_chances_are_those_of_the_classes_of_one_moment():
+    """Another thread names a class just before they are computed, and one just after."""
+    model, i = BanditClassifier(["a", "b"], preprocessing=None), count()
+    model.learn_one({"x": 1.0}, "a")
+    model._learner.lock = Contended(lambda: model.learn_one({"x": 1.0}, f"y{next(i)}"))
+    found = model.exploration_proba_one({"x": 1.0})
+    *before, last = settled(model).exploration_proba_one({"x": 1.0})
+    assert [*found] == before and sum(found.values()) == pytest.approx(1)
+    assert last == f"y{next(i) - 1}" != "y0"
 
 
 @pytest.mark.parametrize("calls", [False, True])
