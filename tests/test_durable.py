@@ -24,6 +24,7 @@ from kesler import (
     OnlineMultilabelClassifier,
     OnlineOrdinalClassifier,
 )
+from kesler.data.rows import Vocabulary
 from kesler.durable import Journal, JournalError, Model, numbered, replica, storage
 
 WORDS = [f"w{i}" for i in range(30)]
@@ -149,6 +150,18 @@ def test_names_that_a_limit_has_dropped_are_not_kept(tmp_path, monkeypatch):
         assert file_of(model, tmp_path) == file_of(anew, tmp_path)
 
 
+def test_numbers_of_names_are_kept_while_half_of_these_are_in_the_vocabulary(monkeypatch):
+    """Or while they are few; a model that has learnt nothing has no vocabulary."""
+    monkeypatch.setattr(numbered, "MOST_NAMES", 3)
+    for n_numbered in range(12):
+        numbering = numbered.Numbering()
+        numbering.codes.update((f"w{i}", i) for i in range(n_numbered))
+        for n_known in range(12):
+            vocabulary = Vocabulary.of(f"w{i}" for i in range(n_known)) if n_known else None
+            is_too_much = n_numbered > 3 and n_known / max(n_numbered, 1) < 1 / 2
+            assert numbering.has_too_many(vocabulary) == is_too_much, (n_numbered, n_known)
+
+
 def test_names_that_come_again_after_a_limit_has_dropped_them(tmp_path, monkeypatch):
     """Their numbers of before are those of other names by then."""
     make = partial(OnlineClassifier, memory_limit="400 KB")
@@ -163,6 +176,21 @@ def test_names_that_come_again_after_a_limit_has_dropped_them(tmp_path, monkeypa
         model.undo("m3")
         anew = learnt_anew(make, given[:3] + given[4:])
         assert file_of(model, tmp_path) == file_of(anew, tmp_path)
+
+
+def test_rows_that_keep_other_labels_than_the_forgotten_are_learnt_again(tmp_path):
+    """Also where all later rows stay as they are, and a copy has met the first ones."""
+    given = [({f"w{i}": 1, "all": 1}, ["a", "gone"] if i < 4 else ["b"]) for i in range(9)]
+    left = [(x, [label for label in y if label != "gone"]) for x, y in given]
+    with Journal(tmp_path / "desk.db") as journal:
+        for n in (4, 9):
+            tags = journal.open(f"of {n} rows", OnlineMultilabelClassifier())
+            for i, (x, y) in enumerate(given[:n]):
+                tags.learn_one(x, y, id=f"m{i}")
+            assert tags.forget_class("gone")[2:] == (True, 0, ())
+            assert [(each.row, each.current) for each in tags.remaining()] == left[:n]
+            anew = learnt_anew(OnlineMultilabelClassifier, left[:n])
+            assert file_of(tags, tmp_path) == file_of(anew, tmp_path)
 
 
 def test_receipts_say_how_many_rows_an_event_is_about(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,13 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from histories import file_of
-from kesler import KeslerError
+from kesler import KeslerError, OnlineClassifier
 from kesler.durable import copies, snapshots
 from kesler.durable.contents import from_json, names_and_value, row_to_text
 from kesler.durable.copies import Copies, Difference, Whole, difference, joined, restored
 from test_durable import MODELS
 
 KINDS = ["default", "texts", "dense", "ensemble", "kernel", "multilabel", "table"]
+LIMITS = {name: getattr(copies, name) for name in ("LEAST_BYTES", "STEP", "BLOCK")}
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +64,23 @@ def test_restores_what_was_copied(name, steps, seed, tmp_path_factory):
     other.extend(held)
     assert {at: file_of(other.restore(at), folder) for at in files} == files
     assert held.numbers == [] and other.numbers == [*files]
+
+
+@pytest.mark.parametrize("gone", [[[1]], [[2]], [[1, 2]], [[1], [2]], [[2], [1]]])
+def test_copies_between_two_others_are_dropped(gone, tmp_path):
+    """Each has learnt a feature since the one before that the one before had not changed."""
+    learner, held, files = OnlineClassifier("multi", update="pa1"), Copies(), {}
+    for label, word in product("xy", "abcd"):
+        learner.learn_one({word: 1.0}, label)
+    for number, word in enumerate("abcd"):
+        learner.learn_one({word: 1.0}, "x")
+        held.add(number, learner)
+        files[number] = file_of(learner, tmp_path)
+    for numbers in gone:
+        held.drop(numbers)
+        for number in numbers:
+            del files[number]
+    assert {at: file_of(held.restore(at), tmp_path) for at in held.numbers} == files
 
 
 def test_restored_learners_share_nothing(tmp_path):
@@ -166,6 +185,22 @@ def test_differences_give_the_bits(three):
     assert isinstance(difference(whole[0], None), Whole)
 
 
+def test_arrays_of_several_steps_give_the_rows_that_differ(monkeypatch):
+    """Rows are compared 4096 at a time; after the first 9000 they are zeros of free capacity."""
+    for name, value in LIMITS.items():
+        monkeypatch.setattr(copies, name, value)
+    newer = np.zeros((10_000, 3), dtype=np.float32)
+    newer[:9000, :2] = np.random.default_rng(0).normal(size=(9000, 2))
+    older, changed = newer.copy(), [0, 4095, 4096, 8191, 8192, 8999]
+    older[changed, 1] += 1
+    held = copies.whole(older)
+    assert held.rows.shape[0] == 9000 and copies.array_from(held).tobytes() == older.tobytes()
+    found = difference(held, copies.whole(newer))
+    assert isinstance(found, Difference) and found.where.tolist() == changed
+    back = copies.array_from(restored(found, copies.whole(newer)))
+    assert back.tobytes() == older.tobytes()
+
+
 def test_equal_bits_are_compared():
     some = np.array([[np.nan, 0.0], [1.0, 2.0], [3.0, 0.0]])
     other = np.array([[np.nan, -0.0], [1.0, 2.0], [3.0, 0.0]])
@@ -187,8 +222,10 @@ def test_names_are_read_as_by_the_parser(row):
 
 
 @pytest.mark.parametrize(
-    "text", ['[["a"]', '[["a"', '[["a"b"],1]', "[[1],1]", "[1,1]", "7", '[["a"],1', '[["a"],1,2]']
-)
+    "text",
+    ['[["a"]', '[["a"', '[["a"b"],1]', "[[1],1]", "[1,1]", "7", '[["a"],1', '[["a"],1,2]',
+     '[["a"],["b"],1]', '[["a"],["b"],["c"],1]', '[["a"],["b","c"],1]'],
+)  # fmt: skip
 def test_names_that_no_journal_has_written_are_refused(text):
     with pytest.raises(KeslerError, match="holds what Kesler has not written"):
         from_json(names_and_value(text)[1])
