@@ -306,6 +306,20 @@ def test_undos_after_a_long_replay_begin_with_copies_that_it_made(
         assert is_as_anew(mail, tmp_path, PA1)
 
 
+@pytest.mark.parametrize(("few", "spacing"), [(20, 5), (4, 10)])
+@pytest.mark.parametrize("n", [20, 21])
+def test_a_short_replay_makes_no_copies(few, spacing, n, path, monkeypatch):
+    """Of at most so few rows, or of two distances between copies."""
+    monkeypatch.setattr(replica, "FEW_ROWS", few)
+    monkeypatch.setattr(replica, "LEAST_SPACING", spacing)
+    monkeypatch.setattr(replica, "COPIED", 1 << 40)
+    with Journal(path) as journal:
+        mail = journal.open("mail", PA1())
+        mail.learn_many((*row, f"m{i}", None) for i, row in enumerate(ROWS[: n + 1]))
+        mail.undo("m0")
+        assert len(mail._replica._copies.numbers) == (0 if n == 20 else 2)
+
+
 def test_copies_are_as_many_events_apart_as_the_learner_is_large(path, monkeypatch):
     monkeypatch.setattr(replica, "LEAST_SPACING", 2)
     monkeypatch.setattr(replica, "size_of", lambda learner: 7 * replica.COPIED)
