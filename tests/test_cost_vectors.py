@@ -248,6 +248,16 @@ def test_the_score_is_minus_the_mean_cost():
     assert model.score(X[:2], [{"a": 1.5}, {"a": 2.0, "never": 5.0}]) == -(1.5 + 5.0) / 2
 
 
+def test_a_class_that_has_not_been_seen_is_not_the_one_predicted():
+    """Each prediction costs as much as the costliest named class, for none is named."""
+    X, labels = np.eye(5), list("abcde")
+    costs = [{other: float(other != label) for other in labels} for label in labels]
+    model = CostSensitiveClassifier("multi", update="pa").fit(X, costs)
+    assert model.predict(X).tolist() == labels
+    others = [{labels[i - 1]: 5.0, "never": 1.0} for i in range(5)]
+    assert model.score(X, others) == -5.0
+
+
 # ---- bad input -----------------------------------------------------------------------------------
 
 

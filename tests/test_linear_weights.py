@@ -65,6 +65,15 @@ def test_columns_are_features_in_the_order_of_the_vocabulary():
     np.testing.assert_allclose(model.decision_function(rows[:3]), table @ model.coef_.T, atol=1e-6)
 
 
+@pytest.mark.parametrize("n_rows", [6, 600])
+def test_columns_that_are_zero_in_all_rows_are_features_too(n_rows):
+    """Many rows are learnt in pieces, none of which has an entry in the last columns."""
+    X = np.random.default_rng(0).normal(size=(n_rows, 5)) * [1, 0, 1, 0, 0]
+    model = OnlineClassifier("multi", update="pa1").fit(sparse.csr_array(X), np.arange(n_rows) % 3)
+    assert model.coef_.shape == (3, 5)
+    assert model.coef_.any(axis=0).tolist() == [True, False, True, False, False]
+
+
 def test_the_perceptron_by_hand():
     model = OnlineClassifier("multi", update="perceptron")
     model.fit([[1.0, 0.0], [0.0, 2.0], [0.0, 4.0]], ["a", "b", "b"])  # the third row is a mistake

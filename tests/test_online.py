@@ -825,6 +825,12 @@ def test_notes_that_json_cannot_hold_are_refused(note, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("custom", ["pa1", b"pa1", {"pa1": PassiveAggressive}, 5, None], ids=str)
+def test_custom_parts_of_a_file_are_a_list_of_them(custom, tmp_path):
+    OnlineClassifier("multi", update="pa1").fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "model")
+    refused(lambda: load(tmp_path / "model", custom), "custom=", "give a list of rules, maps")
+
+
 def test_a_model_without_a_map_has_no_statistics_in_its_file(tmp_path):
     stream = make_stream(92)
     path = tmp_path / "model"

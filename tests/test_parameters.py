@@ -107,6 +107,16 @@ def test_every_parameter_of_every_rule_can_be_set_within_the_update(name):
             assert (alone.update, getattr(alone, inner)) == (name, other)
 
 
+@pytest.mark.parametrize("given", [{"C": -1.0}, {"eta": 0.5}], ids=str)
+def test_parameters_are_listed_also_of_a_rule_that_does_not_take_them(given):
+    """What does not fit is an error of `fit`, as in scikit-learn."""
+    model = OnlineClassifier(update="pa1", **given)
+    assert model.get_params() == model.get_params(deep=False)
+    assert given.items() <= model.get_params().items()
+    with pytest.raises(KeslerError, match=next(iter(given))):
+        model.fit(STREAM.X, STREAM.y)
+
+
 def inner_names(name):
     """Return the fields of a rule, except the variant that the name determines."""
     return [key for key in vars(RULES[name]()) if key != "variant"]

@@ -27,7 +27,7 @@ from kesler.data.rows import Rows, Vocabulary
 from kesler.hypotheses import Grouped
 from kesler.learner.events import Event
 from kesler.learner.learner import Learner
-from kesler.online.blocks import learn_rows
+from kesler.online.blocks import explain_rows, learn_rows
 
 
 def test_predictions_while_another_thread_learns():
@@ -106,14 +106,14 @@ class GuardedEvent(Event):
         return super().__getattribute__(name)
 
 
+NUMBERING = "add", "extend", "learnt", "rows_learnt", "forget_from", "framed", "keep", "renumbered"
+
+
 class GuardedNames(Vocabulary):
     """The names of features, which are to be numbered under the lock of the learner."""
 
     def __getattribute__(self, name):
-        held = (
-            name not in ("add", "extend", "learnt", "rows_learnt", "forget_from", "framed")
-            or self.lock.depth
-        )
+        held = name not in NUMBERING or self.lock.depth
         assert held, f"{name} of the names is called without the lock"
         return super().__getattribute__(name)
 
@@ -130,7 +130,7 @@ class CopiedUnderLocks:
 
 
 def guarded_arguments(learner):
-    """A subclass of the learner's class: compiled code is to be called under the lock."""
+    """A subclass of the learner's class, which calls compiled code and grows under the lock."""
 
     def arguments(self):
         assert self.lock.depth > 0, "compiled code is called without the lock"
@@ -139,8 +139,13 @@ def guarded_arguments(learner):
             kept["_kernel_arguments"] = made(self)
         return kept["_kernel_arguments"]
 
-    made = type(learner)._kernel_arguments.func
-    return type("Guarded", (type(learner),), {"_kernel_arguments": property(arguments)})
+    def reserve(self, *counts, **options):
+        assert self.lock.depth > 0, "capacity is provided without the lock"
+        plain.reserve(self, *counts, **options)
+
+    plain, made = type(learner), type(learner)._kernel_arguments.func
+    members = {"_kernel_arguments": property(arguments), "reserve": reserve}
+    return type("Guarded", (plain,), members)
 
 
 def guarded(model):
@@ -220,6 +225,22 @@ def test_one_row_is_answered_under_the_lock(make, labels, call):
 def test_weights_of_features_are_read_under_the_lock(make):
     model = guarded(make().fit(NAMES * 3, [0, 1, 2] * 3))
     assert [name for name, _ in model.top_features(2, 1)] == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("given", "rows"),
+    [
+        ({"columns": None}, ROWS),
+        ({}, [{"n": i, "kind": "pqr"[i % 3]} for i in range(12)]),
+    ],
+    ids=["numbers", "table"],
+)
+def test_each_row_of_a_block_is_explained_under_the_lock(given, rows):
+    """The lock is free while the caller has an explanation."""
+    model = guarded(OnlineClassifier("multi", update="pa1", **given).fit(rows, [0, 1, 2] * 4))
+    block = rows if model.schema_ else rows_of(model)
+    found = explain_rows(model, block, None, None, 3, features=True)
+    assert [model._learner.lock.depth for _ in found] == [0] * 12
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -313,6 +334,40 @@ def test_names_are_numbered_and_forgotten_under_the_lock():
     with pytest.raises(KeslerError):
         model.partial_fit([{"g": 1.0}, {"h": float("nan")}], [0, 1])
     assert model.vocabulary_.names == [*"abcde"]
+
+
+def test_names_of_rows_left_out_are_dropped_under_the_lock_where_memory_is_limited():
+    model = OnlineClassifier("multi", update="pa1", memory_limit=10**8).fit(NAMES, [0, 1, 2])
+    guarded(model).partial_fit(
+        [{"d": 1.0}, {"left out": 1.0}, {"e": 1.0}], [0, 1, 2], sample_weight=[1, 0, 1]
+    )
+    assert model.vocabulary_.names == [*"abcde"]
+
+
+class BegunAgain:
+    """The lock of a learner: while the first call waits for it, another begins again."""
+
+    def __init__(self, begin):
+        self.begin = begin
+
+    def __enter__(self):
+        begin, self.begin = self.begin, lambda: None
+        begin()
+
+    def __exit__(self, *error):
+        pass
+
+
+def test_a_row_that_waited_while_another_call_began_again_is_learnt_after_it():
+    def begin(model):
+        return model.fit(ROWS[:6], [2, 1, 0] * 2)
+
+    model, other = (OnlineClassifier("multi", update="pa1") for _ in range(2))
+    model.fit(ROWS, [0, 1, 2] * 4)._learner.lock = BegunAgain(partial(begin, model))
+    model.learn_one(ROWS[7], 3)
+    begin(other).learn_one(ROWS[7], 3)
+    assert model.n_trials_ == 7 and model.classes_.tolist() == [0, 1, 2, 3]
+    np.testing.assert_array_equal(model.decision_function(ROWS), other.decision_function(ROWS))
 
 
 def test_groups_are_joined_under_the_lock():
