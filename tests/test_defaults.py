@@ -6,9 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kesler import BanditClassifier, Ensemble, OnlineClassifier
+from kesler import (
+    BanditClassifier,
+    Ensemble,
+    OnlineClassifier,
+    OnlineLabelRanker,
+    OnlineMultilabelClassifier,
+    OnlineOrdinalClassifier,
+)
 from kesler.budgets import Budget
-from kesler.hypotheses import PerClass, Shared
+from kesler.hypotheses import Ordered, PerClass, Shared
 from kesler.kernels import RBF
 from kesler.maps import Contrast, Distance, Frequency, GaussianRatio
 from kesler.preconditioners import AdaGrad, Euclidean, SecondOrder
@@ -26,7 +33,9 @@ from kesler.updates import (
     AROW,
     Banditron,
     LeastSquares,
+    LogisticGradient,
     OneVsRestHinge,
+    OneVsRestLogistic,
     OneVsRestSquared,
     PassiveAggressive,
     SoftmaxGradient,
@@ -153,6 +162,59 @@ def assert_settings(found: Any, expected: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("model", "rows", "expected"), ONE.values(), ids=ONE)
 def test_one_learner(model, rows, expected):
     assert_settings(model.fit(rows, LABELS).resolved_, expected)
+
+
+DENSE_MAP = {name: value for name, value in DENSITIES.items() if name != "replay"}
+ONE_MAP: dict[str, Any] = {
+    **OF_WORDS,
+    "hypotheses": [PerClass(), CONTRASTS[0]],
+    "on_new_class": "learn",
+    "preprocessing": Counts(),
+    "intercept": 1.0,
+}
+SETS, RANKINGS = [[label] for label in LABELS], [["a", "b"], ["b", "c"], ["c", "a"]] * 4
+GRADIENT = LogisticGradient(1.0, invariant=True)
+OTHERS: dict[str, tuple[Any, Any, Any, dict[str, Any]]] = {
+    "label sets": (
+        *(OnlineMultilabelClassifier(), DENSE, SETS),
+        {**DENSE_MAP, "update": OneVsRestLogistic(1.0), "decision": "f1"},
+    ),
+    "label sets of words": (
+        *(OnlineMultilabelClassifier(), WORDS, SETS),
+        {
+            **ONE_MAP,
+            "update": OneVsRestHinge(),
+            "on_new_class": "inherit",
+            "preprocessing": Counts(information=True),
+            "decision": "f1",
+        },
+    ),
+    "rankings": (
+        *(OnlineLabelRanker(), DENSE, RANKINGS),
+        {**DENSE_MAP, "hypotheses": [PerClass(), Shared(Distance())], "update": GRADIENT},
+    ),
+    "rankings by words": (
+        *(OnlineLabelRanker(), WORDS, RANKINGS),
+        {**ONE_MAP, "hypotheses": [PerClass(), Shared(Contrast())], "update": GRADIENT},
+    ),
+    **{
+        name: (
+            *(OnlineOrdinalClassifier(), rows, LABELS),
+            {
+                **known,
+                "hypotheses": [*known["hypotheses"], Ordered()],
+                "update": LogisticGradient(1.5, invariant=True),
+                "decision": "median",
+            },
+        )
+        for name, rows, known in (("ranks", DENSE, DENSE_MAP), ("ranks by words", WORDS, ONE_MAP))
+    },
+}
+
+
+@pytest.mark.parametrize(("model", "rows", "y", "expected"), OTHERS.values(), ids=OTHERS)
+def test_one_learner_of_other_answers(model, rows, y, expected):
+    assert_settings(model.fit(rows, y).resolved_, expected)
 
 
 OF_TABLE = [OF_WORDS, {**BOXES, "replay": Replay(2)}, RIDGE, LINES, KERNEL]
