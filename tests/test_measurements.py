@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 
 from commands import kesler
 from kesler import KeslerError, OnlineClassifier, load
-from kesler.data.rows import Rows
+from kesler.data.rows import Rows, Vocabulary
 from kesler.durable import Journal
 from kesler.errors import MismatchWarning
 from kesler.online.reader import Reader
@@ -137,6 +137,15 @@ def test_names_that_come_and_go_or_are_many_are_words(rows):
     assert auto.schema_ is None and singles.schema_ is None
     assert_array_equal(auto.predict_proba(rows), expected)
     assert_array_equal(singles.predict_proba(rows), expected)
+
+
+def test_numbers_are_features_of_the_names_that_a_learner_was_given():
+    """Names before the first row say that rows are those of a vocabulary, and no measurements."""
+    rows, y = [{"a": i % 5 + 0.5, "b": i % 3 + 0.5} for i in range(12)], [0, 1, 2] * 4
+    model = OnlineClassifier().name_features(Vocabulary({"b": 0, "never": 1, "a": 2}))
+    model.partial_fit(rows, y)
+    assert model.vocabulary_.names == ["b", "never", "a"] and model.schema_ is None
+    assert len(OnlineClassifier().partial_fit(rows, y).schema_) == 2
 
 
 def test_texts_are_learnt_along_with_words():

@@ -350,6 +350,26 @@ def test_arrays_of_objects_have_columns_by_position() -> None:
         model.predict([{"x": "red"}])
 
 
+@pytest.mark.parametrize(
+    ("names", "column"),
+    [(["text", "about"], "text"), (["about", "text"], "text"), (["zeta", "beta"], "beta")],
+    ids=str,
+)
+def test_texts_alone_are_cells_of_the_column_text_or_of_the_first_by_name(
+    names: list[str], column: str
+) -> None:
+    one, other = names
+    rows: list[dict[str, Any]] = [
+        {one: "cash now", other: "lunch at noon", "n": i} for i in range(9)
+    ] + [{one: "lunch at noon", other: "cash now", "n": i} for i in range(9)]
+    model = OnlineClassifier(columns=dict.fromkeys(names, "text")).fit(rows, ["a"] * 9 + ["b"] * 9)
+    texts = ["cash now", "noon"]
+    found = model.decision_function(texts)
+    np.testing.assert_array_equal(found, model.decision_function([{column: t} for t in texts]))
+    rest = next(name for name in names if name != column)
+    assert (found != model.decision_function([{rest: t} for t in texts])).all()
+
+
 def test_lists_of_texts_are_learnt_as_single_texts_are(tmp_path: Path) -> None:
     texts, y = ["win cash now", "team lunch", "cash prize"], ["s", "w", "s"]
     events = OnlineClassifier()

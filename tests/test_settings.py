@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import nullcontext, suppress
 from inspect import cleandoc, signature
 from typing import Any
 
@@ -12,6 +13,7 @@ from sklearn.base import clone
 import kesler
 from configurations import VALUES
 from kesler import (
+    KeslerError,
     LinearMax,
     OnlineClassifier,
 )
@@ -20,6 +22,7 @@ from kesler.candidates import Candidates
 from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
 from kesler.links import Exponential
 from kesler.maps import Contrast
+from kesler.online.contract import require_usable
 from kesler.preprocessing import Counts, RandomFourier, Ranges, Replay, ZScores
 from kesler.settings.codec import ESTIMATORS, estimator_of, settings_of
 from kesler.settings.table import SETTINGS, count_or_name, number_or_name
@@ -295,6 +298,27 @@ REFUSED = [{"averaged": True}, {"sigma": 2.0}, {"budget": 9}, {"C": 0.5}]
 def test_a_setting_without_effect_is_refused(given, update):
     with pytest.raises(kesler.KeslerError, match=next(iter(given))):
         OnlineClassifier(update=update, **given).fit(X, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("given", "forms"),
+    [
+        ({}, [False, True]),
+        ({"preconditioner": "second-order"}, [True]),
+        ({"memory_limit": "1 MB"}, [False]),
+        ({"update": "pa1", "budget": 5}, []),
+    ],
+    ids=str,
+)
+def test_settings_are_usable_if_rows_of_a_form_can_be_learnt(given, forms):
+    """The forms are those of rows that list non-zeros, and of rows that list every feature."""
+    model, fit = OnlineClassifier(**given), []
+    for dense in (False, True):
+        with suppress(KeslerError):
+            fit.append(model._new_learner(dense=dense) and dense)
+    assert fit == forms
+    with nullcontext() if forms else pytest.raises(KeslerError, match=re.escape("budget=5")):
+        require_usable(model)
 
 
 def test_means_of_weights_are_for_single_learners():

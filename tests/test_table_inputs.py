@@ -139,6 +139,26 @@ def test_texts_and_settings_of_one_learner_have_no_inputs():
         assert model._input.columns.known.inputs is None and len(model._learner.members) == 1
 
 
+FEATURES = {"hypotheses": "multi", "update": "pa1"}, {"hypotheses": "single", "update": "pa1"}
+ARRAYS = (
+    {**FEATURES[0], "preprocessing": "z-scores"},
+    {"kernel": "rbf", "preprocessing": "z-scores"},
+)
+
+
+@pytest.mark.parametrize(
+    ("members", "beside", "alone"),
+    [(FEATURES, False, False), (ARRAYS, False, True), ((FEATURES[0], ARRAYS[0]), True, False)],
+    ids=["features", "arrays", "both"],
+)
+def test_inputs_are_beside_features_where_members_read_different_forms(members, beside, alone):
+    rows = [{"x": i % 5, "y": i % 7, "kind": "ab"[i % 2]} for i in range(12)]
+    models = [OnlineClassifier(**settings) for settings in members]
+    columns = Ensemble(models).fit(rows, [0, 1, 2] * 4)._input.columns
+    found = columns.inputs_beside is not None, columns.inputs_alone is not None
+    assert found == (beside, alone)
+
+
 def test_many_categories_leave_the_numbers_as_inputs():
     rng = np.random.default_rng(0)
     rows = [
