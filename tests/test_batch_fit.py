@@ -147,12 +147,23 @@ def test_sorted_rows_give_no_warning_and_no_worse_model():
     assert model.score(X, Y) > OnlineClassifier().fit(X, Y).score(X, Y) - 0.05
 
 
-def test_many_rows_are_learnt_in_blocks(monkeypatch):
+@pytest.mark.parametrize("entries", [1, 40])
+def test_many_rows_are_learnt_in_blocks(entries, monkeypatch):
+    """A block has a row at least, however many entries that has."""
     from kesler.online import passes
 
     whole = OnlineClassifier().fit(X, Y)
-    monkeypatch.setattr(passes, "BLOCK_ENTRIES", 40)
+    monkeypatch.setattr(passes, "BLOCK_ENTRIES", entries)
     assert_same_bits(OnlineClassifier().fit(X, Y), whole)
+
+
+@pytest.mark.parametrize("n_blocks", [2, 3])
+@pytest.mark.parametrize("rows", [X, [{"text": t} for t in TEXTS]], ids=["array", "table"])
+def test_rows_that_are_read_in_blocks_are_shuffled_together(rows, n_blocks, monkeypatch):
+    whole, n = OnlineClassifier().fit(rows, Y), len(Y) // n_blocks
+    monkeypatch.setattr("kesler.data.inputs.BLOCK_ENTRIES", n * X.shape[1])
+    monkeypatch.setattr("kesler.online.training.BLOCK_ROWS", n)
+    assert_same_bits(OnlineClassifier().fit(rows, Y), whole)
 
 
 SORTED = [
