@@ -27,6 +27,7 @@ from kesler.data.rows import Rows, Vocabulary
 from kesler.hypotheses import Grouped
 from kesler.learner.events import Event
 from kesler.learner.learner import Learner
+from kesler.learner.queries import Queries
 from kesler.online.blocks import explain_rows, learn_rows
 
 
@@ -283,6 +284,21 @@ def test_what_follows_a_call_of_label_sets_is_done_under_its_lock(owner, name, c
     monkeypatch.setattr(owner, name, watched)
     getattr(model, call)(*((ROWS, y) if call == "fit" else (ROWS,)))
     assert depths and all(depths)
+
+
+def test_rows_to_ask_about_are_decided_and_counted_under_the_lock(monkeypatch):
+    settings = {"update": "pa1", "label_budget": 0.5}
+    model = guarded(OnlineClassifier(**settings).fit(ROWS, [0, 1, 2] * 4))
+    decide, depths = Queries.decide, []
+
+    def watched(queries, estimates):
+        depths.append(model._lock.depth)
+        return decide(queries, estimates)
+
+    monkeypatch.setattr(Queries, "decide", watched)
+    for x in ROWS:
+        model.query_one(x)
+    assert len(depths) == len(ROWS) and all(depths)
 
 
 @pytest.mark.parametrize("call", ["fit", "learn_one", "predict"])
