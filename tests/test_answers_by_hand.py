@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.stats import kendalltau
@@ -227,3 +228,4 @@ def test_the_columns_of_a_matrix_of_ranks_without_names_are_the_classes_in_order
                        for one, other in zip(model.predict(X), in_order, strict=True)])  # fmt: skip
     assert model.score(X, in_order) == pytest.approx(by_hand)
     assert model.score(X, ranks) < by_hand
+    assert model.score(X, pd.DataFrame(ranks, columns=["c", "a", "b"])) == pytest.approx(by_hand)
