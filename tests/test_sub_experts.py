@@ -29,6 +29,7 @@ from kesler.evaluation.comparison import Comparison
 from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.links import Exponential, PNorm
 from kesler.maps import SubExperts
+from kesler.online.blocks import readable_rows
 from kesler.readers import Block
 from reference_sub_experts import Part, linked_run, sub_experts_run
 from registry import PLAIN_RULES, Row
@@ -455,6 +456,29 @@ def test_law_5_named_sub_experts_go_on_with_new_names(tmp_path):
     assert model.predict_one(stranger) == model.predict_one(rows[-1])
 
 
+@pytest.mark.parametrize(
+    ("rated", "others"), [({"one": 1.0}, [1.0]), ([1.0], {"one": 1.0})], ids=["names", "numbers"]
+)
+def test_rows_without_ratings_do_not_say_how_sub_experts_are_identified(rated, others):
+    def row(ratings):
+        return Ratings.from_sparse_rows(ratings, attributes={"x": 1.0})
+
+    model = OnlineClassifier("multi+sub-experts", update="pa1").learn_one(row({}), "a")
+    model.learn_one(row({"a": rated}), "a").learn_one(row({}), "a")
+    with pytest.raises(KeslerError, match="this model identifies its sub-experts by"):
+        model.learn_one(row({"a": others}), "a")
+    assert model.learn_one(row({"a": rated}), "a").n_trials_ == 4
+
+
+def test_rows_of_a_file_to_predict_add_no_names():
+    model = OnlineClassifier("sub-experts", update="pa1").learn_one({"a": {"known": 1.0}}, "a")
+    before = learnt(model)
+    ratings = Ratings.from_sparse_rows([{"a": {"new": 1.0, "known": 2.0, "newer": 3.0}}])
+    rows = readable_rows(model, replace(Rows.empty(1), ratings=ratings))
+    assert learnt(model) == before
+    assert rows.ratings.vectors.indices.tolist() == [1, 0, 1]  # all new names have one number
+
+
 @every_family
 def test_law_6_predict_changes_nothing(family):
     council = make_council(10)
@@ -677,6 +701,16 @@ def test_attributes_that_were_learnt_from_are_asked_for():
         model.predict(Ratings.from_dense(ONES, "abc"))
     with pytest.raises(KeslerError, match="learnt from 2 attributes"):
         model.predict_one({"a": [1.0]})
+
+
+def test_rows_to_predict_have_ratings_and_attributes_for_each():
+    X = Ratings.from_dense(ONES, "abc", attributes=np.eye(2))
+    model = OnlineClassifier("multi+sub-experts", update="pa1").fit(X, ["a", "b"])
+    for n in (1, 3):
+        with pytest.raises(KeslerError, match=f"of 2 rows, but their attributes of {n}:"):
+            model.predict(Ratings.from_dense(ONES, "abc", attributes=np.ones((n, 2))))
+    with pytest.raises(KeslerError, match="of 2 rows, but their attributes of 1:"):
+        model.predict_one(Ratings.from_dense(ONES, "abc", attributes=np.ones((1, 2))))
 
 
 def test_attributes_may_be_named_and_new():
