@@ -147,6 +147,16 @@ def test_one_sparse_row_says_how_many_features_there_are(tmp_path):
         assert journal.open("m").copy().width_ == 50
 
 
+@pytest.mark.parametrize("width", [2, 50])
+def test_a_sparse_row_of_another_width_is_refused_whatever_it_lists(width):
+    model = OnlineClassifier().partial_fit(sparse.csr_array(np.ones((4, 1))), ["a", "b"] * 2)
+    assert model.width_ == 1
+    row = sparse.csr_array(([1.0], ([0], [0])), shape=(1, width))
+    for method in (model.predict_one, lambda x: model.learn_one(x, "a")):
+        with pytest.raises(KeslerError, match=f"has {width} features, but this model expects 1"):
+            method(row)
+
+
 @pytest.mark.parametrize("name", [0, None, (1, 2), 1.5], ids=repr)
 @pytest.mark.parametrize(
     "rows", [[{"w": 1.0, "v": 2.0}] * 4, [{"w": 1.0, "v": 1.0}, {"w": 1.0}] * 2]

@@ -148,6 +148,23 @@ def test_numbers_are_features_of_the_names_that_a_learner_was_given():
     assert len(OnlineClassifier().partial_fit(rows, y).schema_) == 2
 
 
+@pytest.mark.parametrize("are_words", [False, True], ids=["measurements", "words"])
+@pytest.mark.parametrize("start", [0, 1, 2])
+def test_rows_by_name_of_weight_0_are_as_if_they_were_not_there(start, are_words, tmp_path):
+    X, y = shuffled(load_iris)
+    rows = [{"w": 1.0, f"only {i}": 1.0} for i in range(len(y))] if are_words else named(X)
+    weights = (start + np.arange(len(y))) % 3
+    counted = np.flatnonzero(weights).tolist()
+    one = OnlineClassifier().partial_fit(rows, y, sample_weight=weights)
+    other = OnlineClassifier().partial_fit(
+        [rows[i] for i in counted], [y[i] for i in counted], sample_weight=weights[counted]
+    )
+    assert one.vocabulary_.names == other.vocabulary_.names
+    for name, model in (("one", one), ("other", other)):
+        model.save(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
 def test_texts_are_learnt_along_with_words():
     model = OnlineClassifier().learn_one({"win": 1, "cash": 1}, "spam").learn_one("team", "work")
     assert model.predict(["team", "win cash"]).tolist() == ["work", "spam"]
