@@ -7,8 +7,10 @@ import json
 import math
 import re
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kesler import (
@@ -17,6 +19,7 @@ from kesler import (
     OnlineClassifier,
     OnlineLabelRanker,
     OnlineMultilabelClassifier,
+    load,
 )
 from kesler.data.schema.inference import N_ROWS
 from kesler.hypotheses import Grouped, PerClass
@@ -315,3 +318,31 @@ def test_the_bounds_of_a_table_are_in_it():
     kept(levels=[0, 1, 0, 0, MOST_LEVELS - 1])(levels)
     (batch,) = read("levels", levels).kept or ()
     assert batch.targets.levels.max() == MOST_LEVELS - 1
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_first_rows_whose_targets_have_other_columns_are_kept_apart(n: int):
+    model, columns = OnlineMultilabelClassifier(), [("x",), ("x", "y"), ("x", "y", "z")]
+    for names in columns:
+        for _ in range(n):
+            model.partial_fit(ROWS[:1], np.ones((1, len(names))), classes=names)
+    state: TableState = model._input.columns.state
+    assert [(each.targets.columns, len(each)) for each in state.kept or ()] == [
+        (names, n) for names in columns
+    ]
+    assert state.n_open == N_ROWS - 3 * n
+
+
+# ---- counts --------------------------------------------------------------------------------------
+
+
+def test_a_count_is_written_if_it_can_be_read(tmp_path: Path):
+    path = tmp_path / "model"
+    model = OnlineClassifier(update="pa1").fit([[0.0], [1.0]], ["x", "y"])
+    model._learner.trials_run[0] = MOST_ROWS
+    model.save(path)
+    model._learner.trials_run[0] = MOST_ROWS + 1
+    words = f"holds {MOST_ROWS + 1}, and the maximum of a count is {MOST_ROWS}"
+    with pytest.raises(KeslerError, match=f"not written, since .* {words}"):
+        model.save(path)
+    assert load(path).n_trials_ == MOST_ROWS
