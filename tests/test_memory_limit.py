@@ -265,6 +265,23 @@ def test_long_calls_are_read_in_parts(tmp_path, monkeypatch):
         assert state(alone, tmp_path) == state(some, tmp_path)
 
 
+@pytest.mark.parametrize("feed", ["texts", "mappings"])
+def test_a_long_call_holds_no_names_of_parts_that_are_still_to_be_read(feed, monkeypatch):
+    monkeypatch.setattr("kesler.online.training.BLOCK_ROWS", 110)
+    model, X, y = given(feed)
+    learn, n_learnt = OnlineClassifier._learn, 0
+
+    def watched(self, rows, *others, **keep):
+        nonlocal n_learnt
+        assert not any(f"row{t}" in self.vocabulary_ for t in range(n_learnt + 110, N_ROWS))
+        n_learnt += len(rows)
+        return learn(self, rows, *others, **keep)
+
+    monkeypatch.setattr(OnlineClassifier, "_learn", watched)
+    model.partial_fit(X, y)
+    assert n_learnt == N_ROWS and f"row{N_ROWS - 1}" in model.vocabulary_
+
+
 def test_a_refused_row_leaves_a_long_call_unlearnt(tmp_path, monkeypatch):
     monkeypatch.setattr("kesler.online.training.BLOCK_ROWS", 110)
     model, X, y = given("mappings")

@@ -197,6 +197,25 @@ def test_texts_of_weight_zero_do_not_count():
     assert model._reader.texts == TextLengths(20, sum(map(len, counted)))
 
 
+def test_texts_that_were_learnt_before_an_interrupt_count(monkeypatch):
+    texts, labels = stream(9, 40)
+    model = OnlineClassifier().partial_fit(texts[:10], labels[:10])
+    kind = type(model._learner)
+    learn = kind.learn_observed
+
+    def interrupted(learner, *given):
+        if learner.n_trials > 10:
+            raise KeyboardInterrupt
+        return learn(learner, *given)
+
+    monkeypatch.setattr("kesler.online.training.first_rows", lambda: 8)
+    monkeypatch.setattr(kind, "learn_observed", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(texts[10:], labels[10:])
+    assert model.n_trials_ == 18
+    assert model._reader.texts == TextLengths(18, sum(map(len, texts[:18])))
+
+
 def test_refused_texts_do_not_count():
     texts, labels = stream(8, 10)
     model = OnlineClassifier().partial_fit(texts, labels)
