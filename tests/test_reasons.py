@@ -337,6 +337,16 @@ def test_columns_with_signs_in_their_names_are_told_apart():
     assert found.keys() == {"a: win", "a<b: cash", "a:b="}
 
 
+def test_runs_of_letters_that_go_on_as_the_name_of_a_longer_column_are_told_apart():
+    rows = [{"a": f"bee {text}", "a<b": text[::-1]} for text, _ in TEXTS]
+    columns = {name: {"kind": "text", "subwords": (3, 3)} for name in ("a", "a<b")}
+    model = OnlineClassifier(columns=columns).fit(rows, LABELS)
+    row = {"a": "bee", "a<b": "hcnul"}
+    features = margins_of(model.explain_one(row, n=ALL, features=True))
+    assert any(name.startswith("a<be") for name in features)
+    assert margins_of(model.explain_one(row, n=ALL)).keys() == {"a: bee", "a<b: hcnul"}
+
+
 def test_numbers_beside_measurements_say_their_mean():
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"size": rng.normal(5, 1, 60), "kind": ["a", "b", "c"] * 20})
