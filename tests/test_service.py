@@ -342,6 +342,31 @@ def test_lines_are_made_only_so_far_ahead_of_their_client(monkeypatch):
     assert 100 / len(lines[-1]) <= ahead <= 100 / len(lines[-1]) + 4
 
 
+def test_32_mib_of_answers_are_made_for_a_client_that_reads_nothing():
+    text, made = "x" * ((1 << 20) - 3), 0  # a line of 1 MiB, with its quotes and its end
+
+    async def values():
+        nonlocal made
+        while True:
+            made += 1
+            yield [text]
+
+    async def send(message):
+        await asyncio.Event().wait()
+
+    async def answer():
+        task, before = asyncio.create_task(LinesOfAnswers(values())({}, None, send)), -1
+        while made != before:
+            before = made
+            for _ in range(20):
+                await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+
+    asyncio.run(answer())
+    assert made == 33
+
+
 def test_what_is_wrong_with_a_field_is_said_of_it(taught):
     sentence = post(taught, "predict", 422, row="x", coverage=2)["error"]
     assert "coverage" in sentence and "0.8 to below 1" in sentence

@@ -11,6 +11,8 @@ from desks import LINES, ROWS, error_of, post, served, state
 from kesler import NEW, Ensemble, OnlineClassifier
 from kesler.durable import Journal, JournalError
 from kesler.service import Client, validation
+from kesler.service.answers import Wanted, answer_of
+from kesler.service.bodies import PredictRequest
 from kesler.service.refusals import refusal_of
 from serving import Server
 
@@ -224,6 +226,12 @@ def test_the_inbox_lists_first_what_a_label_budget_would_ask_about(client, tmp_p
         covered = {model.predict_one(row), *model.predict_set_one(row, 0.9)} - {NEW}
         assert {*marked} == covered
         assert ("may be a new class" in item) == (NEW in model.predict_set_one(row, 0.9))
+
+
+def test_what_is_not_asked_for_is_not_said():
+    assert Wanted() == Wanted.of(PredictRequest(row="cash"))
+    model = OnlineClassifier().learn_one("win cash", "spam").learn_one("team lunch", "work")
+    assert answer_of(model, "cash", Wanted()).keys() == {"label", "confidence"}
 
 
 def test_no_class_is_answered_below_the_least_confidence(tmp_path):
