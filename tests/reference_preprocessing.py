@@ -108,6 +108,14 @@ def followed(X: Array) -> Array:
     return np.array(rows)
 
 
+def given_scales(part: Any) -> Array | float:
+    """Return the given weights of columns in units of their root mean square, 1 without any."""
+    if part.weights is None:
+        return 1.0
+    weights = np.array(part.weights)
+    return np.asarray(weights / np.sqrt(np.mean(weights**2)))
+
+
 def in_ranges(X: Array) -> Array:
     """Return the last row from the first one on, in units of the ranges; 0 where constant."""
     return np.divide(X[-1] - X[0], width(X), out=0 * X[0], where=width(X) > 0)
@@ -169,7 +177,7 @@ def block(part: Any, X: Array, Z: Array, w: Array, y: Any) -> Array:
     mean = (before + lengths) / (np.concatenate([[0], np.cumsum(w)[:-1]]) + 1)
     omega, phases = part.draw(X.shape[1])
     if part.information:
-        Z = Z * reference_relevance.by_row(Z, y, w, part.scales_of(X.shape[1]))
+        Z = Z * reference_relevance.by_row(Z, y, w, part.weights and given_scales(part))
     scale = np.sqrt(part.bandwidth_of(X.shape[1]) * 2 * mean)[:, None]
     projected = np.divide(
         Z @ omega.astype(float), scale, out=np.zeros((len(X), len(phases))), where=scale > 0
@@ -199,7 +207,7 @@ def conditioned(part: Any, X: Any, weights: Any = None, labels: Any = None) -> A
         return expanded(part, X, weights, own)
     if isinstance(part, Ranges):
         rows = followed(X) if len(X) else X
-        return np.array([in_ranges(rows[: t + 1]) for t in range(len(X))])
+        return np.array([in_ranges(rows[: t + 1]) for t in range(len(X))]) * given_scales(part)
     w = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
     running, rows = X[:0], []
     for t, x in enumerate(X):

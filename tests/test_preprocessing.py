@@ -55,6 +55,7 @@ PARTS = [
     *(Counts(information=True), Counts(idf=True, unit=False, information=True)),
     *(Counts(False, True, False), ZScores(), ZScores(clip=0.5), Ranges()),
 ]
+WEIGHED = Ranges(weights=(1.0, 2.0, 0.5, 1.0, 0.0, 3.0, 1.0))
 EXPANSIONS = [
     *(Bins(), Bins(3), Bins(9, most_features=20), Pairs(), Pairs(2, n_pairs=5, seed=3)),
     *(RandomFourier(20), RandomFourier(7, bandwidth=0.1, seed=5)),
@@ -78,7 +79,7 @@ def seen(part: Any, X: Any, weights: Any = None, **more: Any) -> Any:
 # -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("part", [*PARTS, *EXPANSIONS], ids=repr)
+@pytest.mark.parametrize("part", [*PARTS, WEIGHED, *EXPANSIONS], ids=repr)
 @settings(max_examples=15)
 @given(
     seed=st.integers(0, 999),
@@ -464,3 +465,33 @@ def test_a_large_offset_costs_no_digits():
     X = np.random.default_rng(13).integers(9, size=(99, 3))
     assert_allclose(seen(ZScores(), X + 2.0**23), seen(ZScores(), X), atol=1e-6)
     assert_array_equal(seen(Ranges(), X + 2.0**23), seen(Ranges(), X))
+
+
+@pytest.mark.parametrize("given_", [{}, {"kernel": "rbf"}], ids=repr)
+def test_features_have_as_many_weights_as_rows_have_features(given_):
+    model = OnlineClassifier("multi", update="pa1", preprocessing=Ranges(weights=(1.0, 2.0)))
+    model.set_params(**given_)
+    with pytest.raises(KeslerError, match="has 2 weights, but rows have 3 inputs"):
+        model.partial_fit([[1.0, 2.0, 3.0]], ["a"])
+    with pytest.raises(KeslerError, match="give a number of 0 or more for each input"):
+        Ranges(weights=(0.0, 0.0))
+
+
+def test_columns_of_larger_weight_have_larger_parts_in_distances():
+    X, y = [[0.0, 0.0], [1.0, 1.0]] * 5, ["low", "high"] * 5
+    for weights, expected in ((4.0, 1.0), "low"), ((1.0, 4.0), "high"):
+        model = OnlineClassifier("multi", kernel="rbf", on_new_class="learn")
+        model.set_params(preprocessing=Ranges(weights=weights)).partial_fit(X, y)
+        assert model.predict_one([0.2, 0.8]) == expected
+
+
+@pytest.mark.parametrize("weights", [(1.0, 0.5, 3.0), (0.0, 2.0, 1.0)])
+def test_given_weights_and_information_multiply(weights):
+    stream = make_stream(6, n_rows=64, n_classes=3, n_features=3)
+    models = []
+    for part in Ranges(True), Ranges(True, weights):
+        model = OnlineClassifier("multi", update="pa1", kernel="rbf", preprocessing=part)
+        models.append(model.partial_fit(stream.X, stream.y))
+    alone, both = (model._learner.stored["relevance.weights"][:3] for model in models)
+    scales = np.array(weights) / np.sqrt(np.mean(np.square(weights)))
+    assert_allclose(both, alone * np.sqrt((scales**2).sum() / (scales**2 @ alone**2)), rtol=1e-6)

@@ -6,6 +6,7 @@ pickles that another version wrote, that they are refused.
 
 from __future__ import annotations
 
+import math
 import warnings
 from inspect import currentframe
 from numbers import Integral
@@ -62,6 +63,31 @@ def require_flag(part: Any, name: str) -> None:
             f"{type(part).__name__}({name}={value!r}): give True or False, a truth value"
         )
     object.__setattr__(part, name, bool(value))
+
+
+def require_weights(part: Any) -> None:
+    """Keep the weights of a part as a tuple of floats, or None; raise unless they are valid."""
+    if part.weights is None:
+        return
+    try:
+        found = tuple(map(float, part.weights))
+    except (TypeError, ValueError):
+        found = ()
+    if not found or not all(0 <= each < math.inf for each in found) or not any(found):
+        raise KeslerError(
+            f"{type(part).__name__}(weights={part.weights!r}): give a number of 0 or more for each "
+            "input, not all of them 0, or None"
+        )
+    object.__setattr__(part, "weights", found)
+
+
+def require_width(part: Any, n_inputs: int) -> None:
+    """Raise unless a part has as many weights as rows have inputs."""
+    if len(part.weights) != n_inputs:
+        raise KeslerError(
+            f"{type(part).__name__}(weights=...) has {len(part.weights)} weights, but rows have "
+            f"{n_inputs} inputs: give a weight for each"
+        )
 
 
 # ---- what only some estimators have -------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -134,10 +135,15 @@ class ExpandingRows:
             "decay": 1.0 if self.half_life is None else 2.0 ** (-1 / self.half_life),
             "members": pairs.pairs_of(self.n_inputs) if pairs else np.empty((0, 2)),
         }
-        prior = fourier.scales_of(self.n_inputs) if fourier and self.n_inputs else None
         named = {PREFIX + name: value for name, value in found.items()}
-        named[OF_RELEVANCE + "prior"] = () if prior is None else prior
+        named[OF_RELEVANCE + "prior"] = self._given_weights(fourier)
         return converted(LearnerRecord, named)
+
+    def _given_weights(self, fourier: RandomFourier | None) -> Sequence[float]:
+        """Return the given weights of the inputs, or of the features that a kernel compares."""
+        if isinstance(self.preprocessing, Ranges):
+            return self.preprocessing.parameters
+        return fourier.scales_of(self.n_inputs) if fourier and self.n_inputs else ()
 
     def _starts(self) -> dict[str, int]:
         """Return the first feature of each block that has features, -1 for all others."""

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.errors import KeslerError, require_flag
+from kesler.errors import KeslerError, require_flag, require_weights, require_width
 from kesler.preprocessing.expansion import Expansion, require_integer
+from kesler.preprocessing.method import in_mean_square
 
 # The bandwidth for many inputs, whose distances hardly differ, and for how many inputs it is that.
 NARROW, WIDE, WIDE_FROM = 0.25, 1.0, 128
@@ -87,8 +88,7 @@ class RandomFourier(Expansion):
         require_integer(self, "n_features", 1)
         require_integer(self, "seed", 0)
         require_flag(self, "information")
-        if self.weights is not None:
-            object.__setattr__(self, "weights", _weights_of(self.weights))
+        require_weights(self)
         value: Any = self.bandwidth
         if isinstance(value, str) and value == "auto":
             return
@@ -112,19 +112,8 @@ class RandomFourier(Expansion):
             return min(WIDE, max(NARROW, n_inputs / WIDE_FROM))
         return self.bandwidth
 
-    def draw(self, n_inputs: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Return the projections, of shape (n_inputs, n_features), and the phases."""
-        # The numbers of this generator are the same in every version of NumPy.
-        random = np.random.RandomState(self.seed % 2**32)
-        phases = random.uniform(0, 2 * math.pi, self.n_features)
-        projection = random.standard_normal((n_inputs, self.n_features))
-        scales = self.scales_of(n_inputs)
-        if scales is not None:
-            projection *= scales[:, None]
-        return projection.astype(np.float32), phases.astype(np.float32)
-
-    def scales_of(self, n_inputs: int) -> npt.NDArray[np.float64] | None:
-        """Return the given weights of the inputs, whose mean square is 1; None if there are none.
+    def scales_of(self, n_inputs: int) -> tuple[float, ...]:
+        """Return the given weights in units of their mean square, if there are any.
 
         Raises
         ------
@@ -132,25 +121,17 @@ class RandomFourier(Expansion):
             If there are others than this many.
         """
         if self.weights is None:
-            return None
-        weights = np.array(self.weights)
-        if len(weights) != n_inputs:
-            raise KeslerError(
-                f"RandomFourier(weights=...) has {len(weights)} weights, but rows have {n_inputs} "
-                "inputs: give a weight for each"
-            )
-        return weights / math.sqrt(np.square(weights).mean())
+            return ()
+        require_width(self, n_inputs)
+        return in_mean_square(self.weights)
 
-
-def _weights_of(given: Any) -> tuple[float, ...]:
-    """Return weights of inputs as a tuple; raise unless they are numbers, 0 or more, not all 0."""
-    try:
-        found = tuple(map(float, given))
-    except (TypeError, ValueError):
-        found = ()
-    if not found or not all(0 <= each < math.inf for each in found) or not any(found):
-        raise KeslerError(
-            f"RandomFourier(weights={given!r}): give a number of 0 or more for each input, not all "
-            "of them 0, or None"
-        )
-    return found
+    def draw(self, n_inputs: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Return the projections, of shape (n_inputs, n_features), and the phases."""
+        # The numbers of this generator are the same in every version of NumPy.
+        random = np.random.RandomState(self.seed % 2**32)
+        phases = random.uniform(0, 2 * math.pi, self.n_features)
+        projection = random.standard_normal((n_inputs, self.n_features))
+        scales = self.scales_of(n_inputs)
+        if scales:
+            projection *= np.array(scales)[:, None]
+        return projection.astype(np.float32), phases.astype(np.float32)

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 """Numbers of the methods, as in `kesler.compiled.trial.preprocessing`."""
+
+
+def in_mean_square(weights: tuple[float, ...]) -> tuple[float, ...]:
+    """Return weights, not all of them 0, in units of the root of their mean square.
+
+    Examples
+    --------
+    >>> in_mean_square((7.0, 1.0))
+    (1.4, 0.2)
+    """
+    root = math.sqrt(sum(each * each for each in weights) / len(weights))
+    return tuple(each / root for each in weights)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kesler.codes import Method
-from kesler.errors import require_flag
-from kesler.preprocessing.method import Preprocessing
+from kesler.errors import require_flag, require_weights
+from kesler.preprocessing.method import Preprocessing, in_mean_square
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,10 @@ class Ranges(Preprocessing):
     information : bool, default False
         Whether features have these weights. It helps where many columns say nothing, and it hides
         columns that say something only together with others.
+    weights : tuple of float, 0 or more, or None, default None
+        The weight of each feature, by which :math:`x'_i` is multiplied as well, scaled so that the
+        mean of their squares is 1. Features of larger weight have larger parts in distances. None
+        for equal weights.
 
     With a kernel, the support vectors are also rescaled: when a range has grown, inner products and
     distances are recomputed in the new units, in `predict` as well as in the next trial.
@@ -46,9 +50,10 @@ class Ranges(Preprocessing):
     Raises
     ------
     KeslerError
-        If `information` is not a bool. On first use, for sparse rows, and with a kernel of whole
-        vectors or with a feature map, whose values cannot be rescaled; with `information`, also
-        without a kernel.
+        If `information` is not a bool, or weights are not numbers of 0 or more. On first use, if
+        rows have another number of features than weights, for sparse rows, and with a kernel of
+        whole vectors or with a feature map, whose values cannot be rescaled; with `information`,
+        also without a kernel.
 
     Notes
     -----
@@ -78,12 +83,18 @@ class Ranges(Preprocessing):
     """
 
     information: bool = False
+    weights: tuple[float, ...] | None = None
 
     method = Method.RANGES
     zero_at_zero = False
     takes_missing = True
-    parameters = ()
     n_statistics = 3  # the first, the smallest and the largest value
 
     def __post_init__(self) -> None:
         require_flag(self, "information")
+        require_weights(self)
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The weights, whose mean square is 1; none if they are equal."""
+        return () if self.weights is None else in_mean_square(self.weights)

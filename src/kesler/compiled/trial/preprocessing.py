@@ -123,11 +123,13 @@ def dense_condition_ranges(learner, indices, values, first, scratch):
 
 @inlined
 def in_range(learner, feature, value):
-    """Return a value minus the first one of the feature, and 1 over the range with the value."""
+    """Return a value minus the first one of the feature, and its weight over the range with it."""
     value = within_bounds(learner, feature, value)
     origin, lowest, highest = with_extremes(learner, feature, value)
-    width = highest - lowest
+    width, weights = highest - lowest, learner.preprocessing.parameters
     unit = 1 / width if width > 1 / LARGEST_VALUE else 0.0
+    if feature < weights.shape[0]:
+        unit *= weights[feature]
     return np.float32(value - origin), np.float32(unit)
 
 

@@ -85,7 +85,7 @@ def weigh(relevance, unit):
     before, after = 0.0, 0.0
     for i in range(weights.shape[0]):
         if weights[i] >= 0:
-            prior = relevance.prior[i] if relevance.prior.shape[0] else 1.0
+            prior = relevance.prior[i] if i < relevance.prior.shape[0] else 1.0
             before += prior * prior
             after += prior * prior * (added + weights[i])
     for i in range(weights.shape[0]):
