@@ -78,5 +78,5 @@ def test_records_of_different_learners_have_different_names_in_machine_code():
 
     records = [kind for name, kind in vars(record_types).items() if name.endswith("LEARNER_RECORD")]
     names = {Pointed(record).name for record in records}
-    assert len(names) == len(records) == 3
+    assert len(names) == len(records) == 4
     assert names == {Pointed(record).name for record in records}

@@ -30,6 +30,7 @@ from kesler.state.fields import (
     require_lists,
     valid_array,
 )
+from kesler.state.forest import Forest
 from kesler.state.records import (
     EnsembleRecord,
     LearnerRecord,
@@ -265,6 +266,7 @@ def field_named(key: str) -> Any:
     """Return the field of an array of a file, None if it is of no table."""
     fields = {**fields_of(LearnerRecord), **fields_of(SupportVectors), **fields_of(EnsembleRecord)}
     fields |= {f"replay.{own}": field for own, field in fields_of(SavedLists).items()}
+    fields |= {f"forest.{own}": field for own, field in fields_of(Forest).items()}
     return fields.get(re.sub(r"^(\d+\.)?(supports\.|ensemble\.)?", "", key))
 
 

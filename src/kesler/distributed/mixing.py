@@ -57,6 +57,10 @@ def require_mixable(learner: Any) -> None:
             "ensembles cannot be mixed, since their members are weighted by errors on the same "
             "rows: learn each member separately"
         )
+    if learner.grows_trees:
+        raise KeslerError(
+            f"{learner.rule!r}: trees of several shards have no mean: choose another update rule"
+        )
     if isinstance(learner, KernelLearner):
         raise KeslerError(
             f"{learner.kernel!r}: hypotheses over a kernel are sums over support vectors, which "

@@ -59,6 +59,15 @@ def require_targets(rule: UpdateRule, *, explores: bool) -> None:
         )
 
 
+def require_place_for_trees(rule: UpdateRule, *, grows_trees: bool) -> None:
+    """Raise if a rule whose trees take the place of weights is given to another learner."""
+    if rule.has_trees and not grows_trees:
+        raise KeslerError(
+            f"{rule!r} counts rows of single classes in trees, in place of weights or a kernel: "
+            "use OnlineClassifier without a kernel, or choose another rule"
+        )
+
+
 def require_epochs(epochs: Any) -> int:
     """Return a number of passes over the rows; raise KeslerError unless it is 1 or more."""
     if not isinstance(epochs, Integral) or isinstance(epochs, bool) or epochs < 1:

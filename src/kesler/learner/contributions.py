@@ -61,9 +61,9 @@ def terms_of(
     if learner.answer == "sets":
         codes.append(THRESHOLD)
     numbers = np.array(codes, dtype=np.int64)
-    if isinstance(learner, EnsembleLearner):
+    if isinstance(learner, EnsembleLearner) or learner.grows_trees:
         units = cells or units_of(learner, _plain(rows), label)
-        terms = along_paths(learner, units, numbers, _scored_by_ensemble(learner, numbers))
+        terms = along_paths(learner, units, numbers, _scored_as_a_whole(learner, numbers))
     elif isinstance(learner, KernelLearner):
         terms = _by_supports(learner, rows, numbers)
     elif mixes_columns(learner):
@@ -270,7 +270,7 @@ def _class_of_support(learner: KernelLearner, part: int, i: int) -> Any:
 # ---- paths from a baseline -----------------------------------------------------------------------
 
 
-def _scored_by_ensemble(learner: EnsembleLearner, codes: npt.NDArray[np.int64]) -> Scorer:
+def _scored_as_a_whole(learner: AnyLearner, codes: npt.NDArray[np.int64]) -> Scorer:
     def score(rows: Rows) -> Doubles:
         found = np.zeros((len(rows), len(codes), 2))
         found[:, :, OWN] = learner.scores(rows)[:, codes]

@@ -301,6 +301,11 @@ class EnsembleLearner(Observing):
         with self.lock:
             self.stored["last"]["target"] = -1
 
+    def end_set(self) -> None:
+        """Say that all rows of a set have been learnt."""
+        for member in self.members:
+            member.end_set()
+
     def learn_event(self, label: Label) -> int | None:
         """Learn the event from a known class, as `Learner.learn_event` does; the lock is held."""
         from kesler.compiled.trial.ensemble import combine

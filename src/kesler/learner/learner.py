@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from kesler.data.labels import Label
 from kesler.data.rows import MAX_FEATURES, Rows
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, require_width
 from kesler.hypotheses import Ordered
 from kesler.interrupts import Postponed
 from kesler.learner.binding import BoundLearner
@@ -24,6 +24,7 @@ from kesler.learner.combinations import (
     require_forgettable,
     require_informed,
     require_measurable,
+    require_place_for_trees,
     require_priceable,
     require_replayable,
     require_rest,
@@ -49,6 +50,7 @@ from kesler.learner.uncertainty import NO_INPUTS, Assessment
 from kesler.links import require_compatible
 from kesler.links.link import Linear
 from kesler.parts.constraints import requirement_code, selection_code
+from kesler.preprocessing import Ranges
 from kesler.state.fields import bind, converted
 from kesler.state.records import LearnerRecord
 
@@ -80,6 +82,7 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         require_measurable(self.preconditioner, self.rule, self.link, self.parts)
         require_priceable(self.margin_costs, self.rule, self.answer)
         require_targets(self.rule, explores=self.explores)
+        require_place_for_trees(self.rule, grows_trees=self.grows_trees)
         require_rest(self.rule, self.link, self.answer)
         require_conceivable(
             self.on_new_class, self.parts, self.rule, self.link, self.margin_costs, self.answer
@@ -703,8 +706,16 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         self._row_buffer.put(event, unseen, counts=self.counts_words or not event.of_words)
         return self._row_buffer
 
+    @property
+    def _weighing(self) -> Any:
+        """The part that has a weight for each feature, None without any."""
+        part = self.preprocessing
+        return part if isinstance(part, Ranges) and part.weights is not None else None
+
     def _require_dense(self, rows: Rows | Event) -> None:
-        """Raise if rows do not list zeros and something reads them."""
+        """Raise if rows do not list zeros and something reads them, or lack a weighed feature."""
+        if self._weighing is not None:
+            require_width(self._weighing, rows.n_features)
         if self._looks_at_zeros is not None and not rows.dense:
             looking, other = self._looks_at_zeros
             raise KeslerError(

@@ -83,6 +83,8 @@ def resolve_memory_limit(given: Any) -> int | None:
 
 def why_unlimited(learner: Any) -> str | None:
     """Return why a learner cannot drop features; None if it can."""
+    if learner.grows_trees:
+        return "trees keep rows, whose number ExtraTrees(n_rows=) limits"
     if not learner.has_weights:
         return "a kernel keeps rows, whose number budget= limits"
     if learner.explores or learner.takes_ratings:

@@ -83,6 +83,9 @@ class Observing(Counted):
     def end_sequence(self) -> None:
         """Say that the next row does not follow the last one; only ensembles heed the order."""
 
+    def end_set(self) -> None:
+        """Say that all rows of a set have been learnt; only trees heed that."""
+
     @abstractmethod
     def _learn_scored(self, stack: Scores, scores: Scores, *learning: Any) -> Learnt:
         """Run trials as `learn` does, and write the scores of each member to `stack`.

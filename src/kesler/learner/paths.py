@@ -14,6 +14,7 @@ from kesler.data.rows import Rows
 from kesler.data.sparse_rows import SparseRows
 from kesler.learner.ensemble import AnyLearner
 from kesler.learner.explanations import Terms
+from kesler.learner.forest_learner import ForestLearner
 from kesler.preprocessing import ZScores
 
 Doubles = npt.NDArray[np.float64]
@@ -100,6 +101,8 @@ def _baseline(learner: AnyLearner, n_features: int) -> npt.NDArray[np.float32]:
             first = int(bool(member.constant))
             means = member.stored["preprocessing.statistics"][first:, 0]
             return means[:n_features].astype(np.float32)
+        if isinstance(member, ForestLearner):
+            return member.trees.means(n_features)
     return np.zeros(n_features, dtype=np.float32)
 
 

@@ -117,6 +117,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
     """
 
     has_weights: ClassVar[bool] = True
+    grows_trees: ClassVar[bool] = False
 
     parts: list[Part]
     rule: UpdateRule

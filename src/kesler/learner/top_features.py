@@ -124,7 +124,9 @@ def before_scaling(learner: Learner) -> Any:
 
 def require_weights(learner: Learner) -> None:
     """Raise unless the score of a class is a sum of weights times values of features."""
-    if isinstance(learner, KernelLearner):
+    if learner.grows_trees:
+        why = f"{learner.rule!r} counts rows in trees instead"
+    elif isinstance(learner, KernelLearner):
         why = f"over the kernel {learner.kernel!r} there are support vectors instead"
     elif learner.expansion is not None:
         why = f"{learner.expansion!r} replaces the columns of rows by other features"

@@ -59,6 +59,8 @@ def _require_linear(learner: AnyLearner, name: str) -> None:
     """Raise AttributeError unless the score of a class is a weighted sum of features."""
     if isinstance(learner, EnsembleLearner):
         why = "an ensemble has several learners"
+    elif learner.grows_trees:
+        why = "a learner with trees has no weights"
     elif isinstance(learner, KernelLearner):
         why = "a learner with a kernel has support vectors"
     elif learner.preprocessing is not None:

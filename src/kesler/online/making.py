@@ -41,6 +41,7 @@ from kesler.preprocessing.method import Preprocessing
 from kesler.preprocessing.replay import resolve_replay
 from kesler.settings.table import AUTO, SETTINGS, given_of
 from kesler.updates.rule import UpdateRule
+from kesler.updates.trees import ExtraTrees
 
 if TYPE_CHECKING:
     from kesler.candidates import Candidates
@@ -156,8 +157,14 @@ class Maker:
         return None
 
     def made(self, given: Settings, made_of: Settings, *, dense: bool) -> Learner:
-        """Return the learner of these arguments, over a kernel if one is among them."""
-        return (KernelLearner if "kernel" in made_of else Learner)(**made_of)
+        """Return the learner of these arguments: of trees, over a kernel or with weights."""
+        if "kernel" in made_of:
+            return KernelLearner(**made_of)
+        if not made_of["rule"].has_trees:
+            return Learner(**made_of)
+        from kesler.learner.forest_learner import ForestLearner
+
+        return ForestLearner(**made_of)
 
     def classes(self, given: Settings, declared: Iterable[Label] = ()) -> ClassTable:
         """Return the table of classes before the first row."""
@@ -376,7 +383,7 @@ class Maker:
             preprocessing = self.preprocessing(given, dense=True)
         except KeslerError:  # raised when learning, not when reading the tags
             return False
-        return preprocessing is not None and preprocessing.takes_missing
+        return has_trees(given) or (preprocessing is not None and preprocessing.takes_missing)
 
     def takes_sparse_rows(self, given: Settings) -> bool:
         """Return whether rows may list only non-zeros."""
@@ -389,7 +396,7 @@ class Maker:
             preprocessing = self.preprocessing(given, dense=False)
         except KeslerError:  # raised when learning, not when reading the tags
             return True
-        if kernel is not None and kernel.of == "vectors":
+        if has_trees(given) or (kernel is not None and kernel.of == "vectors"):
             return False
         if preprocessing is not None and not preprocessing.zero_at_zero:
             return False
@@ -456,6 +463,11 @@ def _is_default(update: Any) -> bool:
     return isinstance(update, str) and update in OF_DEFAULT
 
 
+def has_trees(given: Settings) -> bool:
+    """Return whether settings are those of a learner with trees."""
+    return isinstance(given.get("update"), ExtraTrees)
+
+
 def _tree(given: Settings) -> Tree | None:
     """Return the tree of classes that is asked for, or None."""
     if given.get("tree") is None:
@@ -498,6 +510,8 @@ def with_given(members: Sequence[Settings], given: Mapping[str, Any]) -> list[di
 
 
 def _for_member(member: Settings, given: Mapping[str, Any]) -> Settings:
+    if has_trees(member):
+        return {}
     has_kernel = member.get("kernel") is not None
     n_kinds = 1 if has_kernel else 2 if _has_matrix(member) else 3
     kinds = ("each", "weights", "gradients")[:n_kinds]
@@ -512,7 +526,7 @@ def _for_member(member: Settings, given: Mapping[str, Any]) -> Settings:
 
 def _lists_all(member: Settings) -> bool:
     """Return whether a member reads rows that list every feature."""
-    return not member["preprocessing"].zero_at_zero
+    return has_trees(member) or not member["preprocessing"].zero_at_zero
 
 
 def _differ(members: Sequence[Settings]) -> bool:

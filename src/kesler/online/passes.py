@@ -122,6 +122,8 @@ def _learn_shuffled(model: Model, plan: Plan, X: Any, y: Any, sample_weight: Any
         with model.rows_again():
             for _ in range(plan.n_passes(model, len(counted)) - 1):
                 _learn_once(model, held.blocks(draws.permutation(counted)))
+        if model._learner is not None:
+            model._learner.end_set()
 
 
 def _learn_once(model: Model, blocks: Iterator[Block]) -> None:

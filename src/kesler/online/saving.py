@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from kesler.errors import KeslerError
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.learner import Learner
-from kesler.learner.replaying import PREFIX
+from kesler.learner.replaying import PREFIX as KEPT
 from kesler.learner.uncertainty import Uncertainty
 from kesler.online.contract import unfitted
 from kesler.online.metadata import require_members, validated
@@ -37,10 +38,6 @@ _INCONSISTENT = (
 )
 MOST_RESTORED = 1 << 26  # bytes of a file that is restored before it is written
 OF_RANK = "rank.{}."  # the beginning of the names of arrays of a rank
-# The ends of the names of arrays in which values may be missing (NaN).
-_OF_LISTS = {PREFIX + name: field for name, field in fields_of(SavedLists).items()}
-_STORED = {**fields_of(LearnerRecord), **_OF_LISTS}
-_WITH_MISSING = tuple(name for name, field in _STORED.items() if field.allows_nan)
 
 
 # ---- saving ---------------------------------------------------------------------------------
@@ -165,7 +162,7 @@ def _names(model: Any, learner: AnyLearner) -> dict[str, Any]:
 def _require_loadable(path: str | os.PathLike[str], arrays: Arrays) -> None:
     """Raise an error if a file of these arrays could not be loaded."""
     for name, array in arrays.items():
-        may_lack = name.endswith(_WITH_MISSING)
+        may_lack = name.endswith(_with_missing())
         if array.dtype.kind == "f" and not is_finite(array, or_missing=may_lack):
             raise KeslerError(
                 f"{path}: not written, since {name} holds numbers that are not finite: values of "
@@ -176,6 +173,17 @@ def _require_loadable(path: str | os.PathLike[str], arrays: Arrays) -> None:
                 f"{path}: not written, since {name} holds {array.max()}, and the maximum of a "
                 f"count is {MOST_ROWS}: the file that the model comes from was changed"
             )
+
+
+@cache
+def _with_missing() -> tuple[str, ...]:
+    """Return the ends of the names of arrays in which values may be missing (NaN)."""
+    from kesler.learner.trees import FIELDS, PREFIX
+
+    records = (("", fields_of(LearnerRecord)), (KEPT, fields_of(SavedLists)), (PREFIX, FIELDS))
+    return tuple(
+        start + name for start, fields in records for name, f in fields.items() if f.allows_nan
+    )
 
 
 def _require_plain(names: Iterable[Any]) -> None:

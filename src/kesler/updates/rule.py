@@ -54,6 +54,7 @@ class UpdateRule:
     feedback : the number of a rule that learns from being told whether a shown class is right, in
         compiled code; 0 for rules of targets.
     second_moments : which moments of all pairs of class and feature such a rule keeps.
+    has_trees : whether trees that count rows take the place of weights.
     """
 
     constraints: ClassVar[Selection]
@@ -70,6 +71,7 @@ class UpdateRule:
     needs_products_only: ClassVar[bool] = False
     feedback: ClassVar[int] = Feedback.CONSTRAINTS
     second_moments: ClassVar[Literal["", "diagonal", "matrix"]] = ""
+    has_trees: ClassVar[bool] = False
 
     @property
     def parameters(self) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 from numba import from_dtype, types
 
 from kesler.state.fields import Field, Given, declared_in
+from kesler.state.forest import Forest
 from kesler.state.records import LearnerRecord, SparseWeights, SupportVectors, TableWeights
 
 
@@ -17,7 +18,7 @@ def record_type(dtype: np.dtype[Any]) -> Any:
 
 
 def tuple_type(group: type, weights: type | None = None) -> Any:
-    """Return the Numba type of a named tuple, with one of the three records of weights."""
+    """Return the Numba type of a named tuple, with one of the records of weights."""
     kinds = {**declared_in(group), **({} if weights is None else {"weights": weights})}
     return types.BaseTuple.from_types([_type_of(kind) for kind in kinds.values()], group)
 
@@ -35,3 +36,4 @@ def _type_of(kind: Any) -> Any:
 LEARNER_RECORD = tuple_type(LearnerRecord, TableWeights)
 SPARSE_LEARNER_RECORD = tuple_type(LearnerRecord, SparseWeights)
 KERNEL_LEARNER_RECORD = tuple_type(LearnerRecord, SupportVectors)
+FOREST_LEARNER_RECORD = tuple_type(LearnerRecord, Forest)

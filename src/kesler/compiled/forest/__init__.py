@@ -1,0 +1,1 @@
+"""Compiled code of learners whose hypotheses are forests."""
