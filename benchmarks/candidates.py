@@ -93,8 +93,8 @@ def parts_of_words(kind: str) -> dict[str, Make]:
 
 def parts_of_measurements() -> dict[str, Make]:
     """Return the candidates for rows that list every feature."""
-    first, ridge, lines, kernel = members = members_of_default(dense=True)
-    others = ridge, lines, kernel
+    first, ridge, lines, kernel, trees = members = members_of_default(dense=True)
+    others = ridge, lines, kernel, trees
 
     def expanded(*blocks: Any) -> Make:
         return together({**first, "preprocessing": Concatenated((ZScores(), *blocks))}, *others)
@@ -103,9 +103,10 @@ def parts_of_measurements() -> dict[str, Make]:
         DEFAULT: OnlineClassifier,
         ENSEMBLE: lambda: OnlineClassifier(update="ensemble"),
         "default without bins and pairs": together(*others),
-        "default without ridge regression": together(first, lines, kernel),
-        "default without small steps": together(first, ridge, kernel),
-        "default without kernel": together(first, ridge, lines),
+        "default without ridge regression": together(first, lines, kernel, trees),
+        "default without small steps": together(first, ridge, kernel, trees),
+        "default without kernel": together(first, ridge, lines, trees),
+        "default without trees": together(first, ridge, lines, kernel),
         "default without replay": together({**first, "replay": 0}, *others),
         "default without bins": expanded(Pairs()),
         "default without pairs": expanded(Bins()),
@@ -134,7 +135,7 @@ A name means the same for all kinds. The choice with a group left out is among a
 
 def further_members() -> dict[str, dict[str, Any]]:
     """Return settings of learners beside those of the default for measurements."""
-    first, ridge, lines, kernel = members_of_default(dense=True)
+    first, ridge, lines, kernel, _ = members_of_default(dense=True)
     return {
         "kernel of all rows": {**kernel, "budget": None},
         "averaged linear": {**lines, "averaged": True},

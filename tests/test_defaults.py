@@ -32,6 +32,7 @@ from kesler.preprocessing import (
 from kesler.updates import (
     AROW,
     Banditron,
+    ExtraTrees,
     LeastSquares,
     LogisticGradient,
     OneVsRestHinge,
@@ -92,7 +93,14 @@ KERNEL: dict[str, Any] = {
     "preprocessing": Ranges(information=True),
     "intercept": 0.0,
 }
-MEASURED = [BOXES, RIDGE, LINES, KERNEL]
+TREES: dict[str, Any] = {
+    "hypotheses": [PerClass()],
+    "update": ExtraTrees(),
+    "on_new_class": "learn",
+    "preprocessing": None,
+    "intercept": 0.0,
+}
+MEASURED = [BOXES, RIDGE, LINES, KERNEL, TREES]
 SINGLE = {**BOXES, "preprocessing": Concatenated((ZScores(), Bins(), RandomFourier())), "replay": 0}
 DENSITIES = {
     **SINGLE,
@@ -217,7 +225,7 @@ def test_one_learner_of_other_answers(model, rows, y, expected):
     assert_settings(model.fit(rows, y).resolved_, expected)
 
 
-OF_TABLE = [OF_WORDS, {**BOXES, "replay": Replay(2)}, RIDGE, LINES, KERNEL]
+OF_TABLE = [OF_WORDS, {**BOXES, "replay": Replay(2)}, RIDGE, LINES, KERNEL, TREES]
 SEVERAL: dict[str, tuple[Any, Any, list[dict[str, Any]]]] = {
     "measurements": (OnlineClassifier(), DENSE, MEASURED),
     "measurements, more": (OnlineClassifier(update="ensemble"), DENSE, [*MEASURED, LARGE]),
@@ -238,9 +246,11 @@ SEVERAL: dict[str, tuple[Any, Any, list[dict[str, Any]]]] = {
 @pytest.mark.parametrize(("model", "rows", "expected"), SEVERAL.values(), ids=SEVERAL)
 def test_several_learners(model, rows, expected):
     for each, settings in zip(model.fit(rows, LABELS).resolved_.update, expected, strict=True):
-        part = each.preprocessing
-        if isinstance(part, RandomFourier):  # of a table, the kinds of columns determine weights
-            each.preprocessing = replace(part, weights=None)
+        # Of a table, the kinds of columns determine weights.
+        if isinstance(each.preprocessing, (RandomFourier, Ranges)):
+            each.preprocessing = replace(each.preprocessing, weights=None)
+        if isinstance(each.update, ExtraTrees):
+            each.update = replace(each.update, weights=None)
         assert_settings(each, settings)
 
 

@@ -193,7 +193,7 @@ def test_learners_run_the_kernels_whose_facts_hold(name, given):
 
 
 def test_the_defaults_run_kernels_of_their_own():
-    *dense, kernel = OnlineClassifier()._new_learner(dense=True).members
+    *dense, kernel, _ = OnlineClassifier()._new_learner(dense=True).members
     learners = [*dense, OnlineClassifier()._new_learner(dense=False)]
     names = ["measurements", "least_squares", "measurements", "words"]
     assert facts.hold(facts.KERNELS["budget"], kernel._record)

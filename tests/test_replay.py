@@ -319,7 +319,7 @@ def test_files_and_pickles_continue_as_if_never_stopped(name, tmp_path):
         assert {copy.resolved_.replay for copy in copies} == {model._learner.replay}
     if name == "default":
         for copy in copies:
-            assert [each.replay for each in copy._learner.members] == [Replay(1), None] * 2
+            assert [each.replay for each in copy._learner.members] == [*[Replay(1), None] * 2, None]
 
 
 @every_learner

@@ -127,7 +127,7 @@ def test_features_that_are_silent_for_long_come_back():
 def test_least_squares_of_the_default_follows_drift():
     stream = make_stream(4, n_rows=40, n_classes=3)
     model = OnlineClassifier(half_life=100).partial_fit(stream.X, stream.y)
-    assert [each.half_life for each in model._learner.members] == [100, 100, 100, None]
+    assert [each.half_life for each in model._learner.members] == [100, 100, 100, None, None]
     turn = np.repeat([1, -1, 1, -1], 300)
     X = np.random.default_rng(0).normal(size=(1200, 4))
     y = np.where(X[:, 0] * turn > 0, "up", "down")

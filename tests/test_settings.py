@@ -26,7 +26,7 @@ from kesler.online.contract import require_usable
 from kesler.preprocessing import Counts, RandomFourier, Ranges, Replay, ZScores
 from kesler.settings.codec import ESTIMATORS, estimator_of, settings_of
 from kesler.settings.table import SETTINGS, count_or_name, number_or_name
-from kesler.updates import SOBA, HingeGradient
+from kesler.updates import SOBA, ExtraTrees, HingeGradient
 from streams import assert_same_bits
 
 RNG = np.random.default_rng(5)
@@ -276,16 +276,22 @@ def test_the_resolved_estimator_learns_the_same(name, sort):
 @pytest.mark.parametrize("update", ["auto", "ensemble"])
 def test_a_setting_applies_to_the_members_of_the_default(given, update):
     members = OnlineClassifier(update=update, **given).fit(X, LABELS).resolved_.update
-    assert len(members) == {"auto": 4, "ensemble": 5}[update]
+    assert len(members) == {"auto": 5, "ensemble": 6}[update]
+    (trees,) = (each for each in members if isinstance(each.update, ExtraTrees))
+    assert trees.update == ExtraTrees()
     ((name, value),) = given.items()
     parts = {"multi": [PerClass()], "z-scores": ZScores(), 1: Replay(1)}
-    applied = [same(getattr(member, name), parts.get(value, value)) for member in members]
+    applied = [
+        same(getattr(member, name), parts.get(value, value))
+        for member in members
+        if member is not trees
+    ]
     assert applied[0] and applied[2]
     assert all(applied) or name in ("half_life", "replay")
 
 
 def test_a_kernel_among_the_members_has_no_weights_to_inherit():
-    *others, kernel = OnlineClassifier(on_new_class="inherit").fit(X, LABELS).resolved_.update
+    *others, kernel, _ = OnlineClassifier(on_new_class="inherit").fit(X, LABELS).resolved_.update
     assert kernel.kernel is not None and kernel.on_new_class == "learn"
     assert {each.on_new_class for each in others} == {"inherit"}
 

@@ -72,8 +72,9 @@ default "auto"
         the rule: hybrid hypotheses, no preprocessing, first rows of classes that only register the
         class, and no intercept. A name stands for the rule of :mod:`kesler.updates`, with C = 1
         unless `C` is given; smaller C (0.001 to 0.1) is more robust to noise, especially on text.
-        A list of learners, each with its own settings, is combined as in
-        :class:`~kesler.Ensemble`; "ensemble" stands for the default list.
+        :class:`~kesler.updates.ExtraTrees` counts rows in trees in place of weights. A list of
+        learners, each with its own settings, is combined as in :class:`~kesler.Ensemble`;
+        "ensemble" stands for the default list.
     link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
         The link function of the updates: additive updates, multiplicative updates (with weights of
         either sign, or positive weights only), p-norm updates between the two, or any link of
@@ -143,8 +144,7 @@ default "auto"
         costs as much as a row. Rows learnt again are not counted, and are not added to statistics
         of rows; the step sizes of preconditioners count them. Without kernel, sub-experts,
         `candidates` and `memory_limit`. In an :class:`~kesler.Ensemble`, each learner has its own;
-        with the default settings, all learners replay but ridge regression, whose matrix holds
-        every row.
+        with the default settings, the learners replay that step along gradients.
     candidates : "auto", int of 2 or more, Candidates or None, default "auto"
         The number of classes that each row is compared with where there are more: those whose rows
         had its features, see :class:`~kesler.candidates.Candidates`. Larger values find the right
@@ -280,11 +280,13 @@ default "auto"
     hypothesis for each class and two for all classes, over the relative and the plain contrast of
     word frequencies; of short texts also pairs of words and runs of characters, see `fit`.
 
-    If rows list every feature, the default is an ensemble of two learners: softmax with AdaGrad
-    over z-scores, bins and pairs of bins, and least squares with the second-order preconditioner
-    over random Fourier features. Like every ensemble by fixed share it also learns whether the last
-    class comes again, see :class:`~kesler.Ensemble`. A parameter that is given applies to both;
-    `replay` to the first, since the matrix of the second holds every row.
+    If rows list every feature, the default is an ensemble of five learners: softmax with AdaGrad
+    over z-scores, bins and pairs of bins; least squares with the second-order preconditioner over
+    random Fourier features; softmax by small steps over z-scores; an RBF kernel of at most 1,000
+    rows; and :class:`~kesler.updates.ExtraTrees`. Like every ensemble by fixed share it also learns
+    whether the last class comes again, see :class:`~kesler.Ensemble`. A parameter that is given
+    applies to each learner for which it means something: to trees none does, `half_life` to those
+    with weights, and `replay` to those that step along gradients.
     One that chooses another kind of learner, as `kernel`, `link`, `costs`, `tree`, `feature_map`,
     `preconditioner`, hypotheses over a map and blocks of features do, leaves a single learner, the
     first, with random features in place of pairs, and with a feature map z-scores only; `resolved_`

@@ -40,6 +40,7 @@ from kesler.updates.one_vs_rest import (
     OneVsRestLogistic,
     OneVsRestSquared,
 )
+from kesler.updates.trees import ExtraTrees
 
 if TYPE_CHECKING:
     from kesler.data.schema.measurements import Inputs
@@ -131,26 +132,29 @@ def members_of_default(*, dense: bool, inputs: Inputs | None = None) -> list[Set
     """Return the settings of the members of the default; none if it is a single learner.
 
     Those for measurements know different things: bins and pairs of them; ridge regression over
-    random features; a line for each class, by small steps; and the rows themselves, by a kernel. Of
-    a table with categories, a learner of words reads the features, and these read its inputs, which
-    have weights; the first learns rows again, of which few have the same categories. Vectors are
-    read by a learner over the density of each number in each class and, where there are other
-    inputs, which it reads as well, by one of a line for each class.
+    random features; a line for each class, by small steps; the rows themselves, by a kernel; and
+    the values of few inputs together, by trees. Of a table with categories, a learner of words
+    reads the features, and these read its inputs, which have weights; the first learns rows again,
+    of which few have the same categories. Vectors are read by a learner over the density of each
+    number in each class and, where there are other inputs, which it reads as well, by one of a line
+    for each class.
     """
     if inputs is None:
         return _of_measurements() if dense else []
     if not inputs.has_vectors:
-        return [of_words(), *_of_measurements(inputs.weights)]
+        return [of_words(), *_of_measurements(inputs)]
     if inputs.n_columns == len(inputs):
         return [of_words(), of_mapped()]
     lines = {**of_measurements(), "preprocessing": ZScores()}
-    measured = _of_measurements(inputs.weights[: inputs.n_columns])
-    return [of_words(), *measured, of_mapped(), lines]
+    return [of_words(), *_of_measurements(inputs), of_mapped(), lines]
 
 
-def _of_measurements(weights: tuple[float, ...] | None = None) -> list[Settings]:
+def _of_measurements(inputs: Inputs | None = None) -> list[Settings]:
     # Of measurements alone, classes may change suddenly, and rows before are then wrong.
-    replay = Replay(2, size=500, until=500) if weights is None else 2
+    replay, weights, in_ranges = Replay(2, size=500, until=500), None, None
+    if inputs is not None:
+        replay, n = Replay(2), inputs.n_columns
+        weights, in_ranges = inputs.weights[:n], inputs.weights_in_ranges[:n]
     pairs = {"preprocessing": Concatenated((ZScores(), Bins(), Pairs())), "replay": replay}
     lines = {
         "preprocessing": Concatenated((ZScores(),)),
@@ -160,16 +164,24 @@ def _of_measurements(weights: tuple[float, ...] | None = None) -> list[Settings]
         {**of_measurements(), **pairs},
         of_least_squares(weights),
         {**of_measurements(), **lines},
-        of_kernel(),
+        of_kernel(in_ranges),
+        of_trees(weights),
     ]
 
 
-def of_kernel() -> Settings:
+def of_kernel(weights: tuple[float, ...] | None = None) -> Settings:
     """Return the settings of a kernel machine that stores at most 1,000 rows of measurements."""
     from kesler.budgets import Budget
 
-    kernel = {"kernel": "rbf", "budget": Budget(1000, "smallest"), "preprocessing": Ranges(True)}
+    ranges = Ranges(information=True, weights=weights)
+    kernel = {"kernel": "rbf", "budget": Budget(1000, "smallest"), "preprocessing": ranges}
     return {**over_kernel(dense=True), **kernel}
+
+
+def of_trees(weights: tuple[float, ...] | None = None) -> Settings:
+    """Return the settings of a learner with trees."""
+    trees = ExtraTrees(weights=weights)
+    return {**SOURCES, "hypotheses": "multi", "on_new_class": "learn", "update": trees}
 
 
 def of_ensemble(*, dense: bool, inputs: Inputs | None = None) -> list[Settings]:
@@ -297,6 +309,8 @@ def resolve(given: Mapping[str, Any], *, dense: bool, answer: Kind = "class") ->
 
 def _settings(given: Mapping[str, Any], *, dense: bool, has_costs: bool) -> Settings:
     """Return the default settings that fit the given parameters."""
+    if isinstance(given.get("update"), ExtraTrees):
+        return of_trees()
     if not _is(given.get("update"), AUTO) or _asks_sub_experts(given.get("hypotheses")):
         return SOURCES
     if given.get("kernel") is not None:

@@ -31,6 +31,10 @@ OF_COLUMN = {"number": 1.0, "date": 1.0, "category": 0.5, "vector": 1.0, "text":
 """The weight of a column of each kind in distances between rows, as the root of its part. That of
 categories was chosen on tables of which half have few that matter."""
 
+IN_RANGES = {"category": 1 / math.sqrt(3)}
+"""What these weights are multiplied by in units of the range: a category differs by all of it, and
+the squares of numbers that are spread evenly by a third as much."""
+
 WITH_LENGTH = ("vector", "text")
 """The kinds of columns whose inputs are the numbers of vectors."""
 
@@ -240,6 +244,13 @@ class Inputs:
         for column in self.columns:
             found += [OF_COLUMN[column.kind] / math.sqrt(max(1, len(column)))] * len(column)
         return tuple(found)
+
+    @property
+    def weights_in_ranges(self) -> tuple[float, ...]:
+        """The same weights where inputs are in units of their range."""
+        kinds = [column.kind for column in self.columns for _ in range(len(column))]
+        pairs = zip(self.weights, kinds, strict=True)
+        return tuple(weight * IN_RANGES.get(kind, 1.0) for weight, kind in pairs)
 
     def array(
         self, cells: Mapping[str, Sequence[Any]], n_rows: int, vectors: Vectors | None = None
