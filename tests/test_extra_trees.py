@@ -25,6 +25,7 @@ from kesler import (
     load,
 )
 from kesler.data import model_file
+from kesler.preprocessing import ZScores
 from kesler.updates import ExtraTrees
 from reference_extra_trees import Reference
 from streams import assert_same_in_any_split, held, in_order_of_appearance, make_stream, run_trials
@@ -516,3 +517,10 @@ def test_a_set_that_ends_grows_trees_from_all_its_rows(n, n_rows, grows):
     expected = [labels[reference.predict(x)] for x in asked]
     assert model.predict(asked).tolist() == expected
     assert model.n_trials_ == n
+
+
+def test_the_preprocessing_of_an_ensemble_is_that_of_its_members_with_weights():
+    trees = OnlineClassifier(update=ExtraTrees())
+    assert OnlineClassifier(update=[trees]).fit(X3, Y3).preprocessing_ is None
+    assert OnlineClassifier(preprocessing="z-scores").fit(X3, Y3).preprocessing_ == ZScores()
+    assert OnlineClassifier().fit(X3, Y3).preprocessing_ is None

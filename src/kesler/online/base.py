@@ -781,12 +781,15 @@ or sparse row
 
     @property
     def preprocessing_(self) -> Preprocessing | None:
-        """The preprocessing of rows; None if there is none, or if members differ in theirs."""
+        """The preprocessing of rows; None if there is none, or if members differ in theirs.
+
+        Trees have none, beside members that have.
+        """
         learner = self._fitted()
         if not isinstance(learner, EnsembleLearner):
             return learner.preprocessing
-        first, *others = (member.preprocessing for member in learner.members)
-        return first if all(each == first for each in others) else None
+        found = [member.preprocessing for member in learner.members if not member.grows_trees]
+        return found[0] if found and all(each == found[0] for each in found) else None
 
     @property
     def resolved_(self: Self) -> Self:
