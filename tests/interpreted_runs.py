@@ -26,6 +26,7 @@ from kesler import (
 )
 from kesler.budgets import Budget
 from kesler.compiled.jit import background
+from kesler.updates import ExtraTrees
 
 N_ROWS, N_FEATURES = 36, 5
 WORDS = "card lost transfer failed rate top up cash pin blocked euro pound refund late".split()
@@ -93,6 +94,7 @@ RUNS = {
     "AROW": (of("multi", update="arow"), NUMBERS, CLASSES),
     "least squares": (of("multi", update="least-squares"), NUMBERS, CLASSES),
     "kernel": (of("multi", update="pa1", kernel="rbf"), NUMBERS, CLASSES),
+    "trees": (of(update=ExtraTrees(4)), NUMBERS, CLASSES),
     "budget": (
         of("multi", update="pa1", kernel="rbf", budget=Budget(8, "projectron")),
         NUMBERS,

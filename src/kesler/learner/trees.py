@@ -54,7 +54,7 @@ class Trees:
     @property
     def gain_from_all_rows(self) -> bool:
         """Whether trees that are grown now are more than a quarter of the rows ahead of others."""
-        return FEW <= self.n_rows <= int(self.stored["grown"]["size"][0])
+        return FEW <= self.n_rows <= int(self.stored["grown"]["limit"][0])
 
     def means(self, n_features: int) -> npt.NDArray[np.float32]:
         """Return the means of the features of the rows in the ring, 0 where all are missing."""
@@ -73,10 +73,10 @@ class Trees:
         """Provide capacity for this many more rows; return whether arrays changed."""
         grown = self.stored["grown"]
         grown["n_features"] = n_features
-        if not grown["size"][0]:
+        if not grown["limit"][0]:
             most = max(LEAST_ROWS, MOST_NUMBERS // max(1, n_features))
-            grown["size"] = min(self.rule.n_rows, most)
-        size = int(grown["size"][0])
+            grown["limit"] = min(self.rule.n_rows, most)
+        size = int(grown["limit"][0])
         needed, capacity = min(self.n_rows + n_rows, size), self.lengths["slot"]
         if needed <= capacity:
             return False

@@ -20,8 +20,8 @@ FEW = (
     256  # rows, below which a tree is grown again after a quarter more; of the last tree twice FEW
 )
 # The number of rows so far, that of random numbers drawn, that of features, and the most rows from
-# which trees are grown, 0 before the first row.
-GROWN = record(n_rows="i8", n_drawn="i8", n_features="i8", size="i8")
+# which trees are grown, 0 before the first row (a record of NumPy has a size of its own).
+GROWN = record(n_rows="i8", n_drawn="i8", n_features="i8", limit="i8")
 
 
 class Forest(NamedTuple):

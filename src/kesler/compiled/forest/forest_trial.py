@@ -93,7 +93,7 @@ def absorb(forest, values, leaves, y, weight):
     for tree in range(forest.features.shape[0]):
         add_to_leaf(forest, tree, leaves[tree], y, weight)
     grown = forest.grown
-    slot = grown.n_rows % grown.size
+    slot = grown.n_rows % grown.limit
     for j in range(grown.n_features):
         forest.rows[j, slot] = values[j] if j < values.shape[0] else np.float32(np.nan)
     forest.codes[slot], forest.weights[slot] = y, weight
@@ -119,7 +119,7 @@ def pause_after(grown, turn):
     """
     if grown.n_rows < FEW * (1 + turn):
         return max(1, grown.n_rows // 4)
-    return min(grown.n_rows, LONGEST * grown.size)
+    return min(grown.n_rows, LONGEST * grown.limit)
 
 
 def _learn(learner, task):

@@ -224,7 +224,7 @@ def make_node(n_rows, n_classes):
 @allocating
 def grow(forest, tree):
     """Grow a tree again from the rows in the ring, until the rows of each leaf are of one class."""
-    n = np.int64(min(forest.grown.n_rows, forest.grown.size))
+    n = np.int64(min(forest.grown.n_rows, forest.grown.limit))
     order, starts, ends = np.arange(n), np.zeros(2 * n, np.int64), np.zeros(2 * n, np.int64)
     gathered = make_node(MOST_JUDGED, forest.priors.shape[0])
     forest.n_nodes[tree], forest.n_leaves[tree] = 1, 0

@@ -41,7 +41,7 @@ Result = TypeVar("Result")
 
 VARIABLE = "KESLER_COMPILE"
 FOREGROUND = "foreground"
-BY_ROWS = ("trial", "kernels", "weights", "candidates", "readers")
+BY_ROWS = ("trial", "forest", "kernels", "weights", "candidates", "readers")
 """Packages of kernels that may be interpreted; batch learners pass over their rows many times."""
 MOST_NUMBERS, MOST_ROWS = 1 << 14, 256
 """Sizes up to which a call takes less time when interpreted than the compilation."""
