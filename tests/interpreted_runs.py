@@ -26,7 +26,7 @@ from kesler import (
 )
 from kesler.budgets import Budget
 from kesler.compiled.jit import background
-from kesler.updates import ExtraTrees
+from kesler.forests import ExtraTrees
 
 N_ROWS, N_FEATURES = 36, 5
 WORDS = "card lost transfer failed rate top up cash pin blocked euro pound refund late".split()

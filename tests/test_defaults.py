@@ -15,6 +15,7 @@ from kesler import (
     OnlineOrdinalClassifier,
 )
 from kesler.budgets import Budget
+from kesler.forests import ExtraTrees
 from kesler.hypotheses import Ordered, PerClass, Shared
 from kesler.kernels import RBF
 from kesler.maps import Contrast, Distance, Frequency, GaussianRatio
@@ -32,7 +33,6 @@ from kesler.preprocessing import (
 from kesler.updates import (
     AROW,
     Banditron,
-    ExtraTrees,
     LeastSquares,
     LogisticGradient,
     OneVsRestHinge,

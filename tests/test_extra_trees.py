@@ -23,10 +23,11 @@ from kesler import (
     OnlineMultilabelClassifier,
     OnlineOrdinalClassifier,
     load,
+    mistake_bound,
 )
 from kesler.data import model_file
+from kesler.forests import ExtraTrees
 from kesler.preprocessing import ZScores
-from kesler.updates import ExtraTrees
 from reference_extra_trees import Reference
 from streams import assert_same_in_any_split, held, in_order_of_appearance, make_stream, run_trials
 
@@ -524,3 +525,33 @@ def test_the_preprocessing_of_an_ensemble_is_that_of_its_members_with_weights():
     assert OnlineClassifier(update=[trees]).fit(X3, Y3).preprocessing_ is None
     assert OnlineClassifier(preprocessing="z-scores").fit(X3, Y3).preprocessing_ == ZScores()
     assert OnlineClassifier().fit(X3, Y3).preprocessing_ is None
+
+
+# ---- rows that people bring
+# -----------------------------------------------------------------------------------
+
+
+def test_dictionaries_whose_numbers_come_and_go_are_learnt_with_columns():
+    """As in a report on another library's forest, which failed when fewer features were left."""
+    rows = [{"a": i % 5, "b": 2, "c": i % 3} for i in range(20)] + [{"a": 13}, {"d": 1.5}, {"a": 2}]
+    labels = [f"class {i % 5}" for i in range(20)] + ["few", "other", "class 2"]
+    model = OnlineClassifier(update=ExtraTrees(), columns={})
+    for row, label in zip(rows * 3, labels * 3, strict=True):
+        model.learn_one(row, label)
+    assert model.predict([rows[2], rows[20]]).tolist() == ["class 2", "few"]
+    with pytest.raises(KeslerError, match=r"with columns=\{\} dictionaries of numbers are dense"):
+        OnlineClassifier(update=ExtraTrees()).partial_fit(rows, labels)
+
+
+def test_values_may_be_missing_only_where_rows_are_predicted():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 3))
+    model = OnlineClassifier(update=ExtraTrees()).fit(X, X[:, 0] > 0)
+    asked = np.array([[2.0, np.nan, np.nan], [-2.0, np.nan, np.nan], [np.nan] * 3])
+    assert model.predict(asked)[:2].tolist() == [True, False]
+    assert np.isfinite(model.predict_proba(asked)).all()
+
+
+def test_no_mistake_bound_is_given():
+    with pytest.raises(KeslerError, match="no theorem bounds the mistakes of ExtraTrees"):
+        mistake_bound(OnlineClassifier(update=ExtraTrees()), X3, Y3)

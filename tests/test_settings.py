@@ -19,6 +19,7 @@ from kesler import (
 )
 from kesler.budgets import Budget
 from kesler.candidates import Candidates
+from kesler.forests import ExtraTrees
 from kesler.hypotheses import Grouped, Ordered, PerClass, Shared
 from kesler.links import Exponential
 from kesler.maps import Contrast
@@ -26,7 +27,7 @@ from kesler.online.contract import require_usable
 from kesler.preprocessing import Counts, RandomFourier, Ranges, Replay, ZScores
 from kesler.settings.codec import ESTIMATORS, estimator_of, settings_of
 from kesler.settings.table import SETTINGS, count_or_name, number_or_name
-from kesler.updates import SOBA, ExtraTrees, HingeGradient
+from kesler.updates import SOBA, HingeGradient
 from streams import assert_same_bits
 
 RNG = np.random.default_rng(5)

@@ -36,7 +36,7 @@ GROUPS = {
 """The names of the package itself, in the order of the reference."""
 
 MODULES = (
-    "hypotheses maps kernels budgets updates exploration algorithms links preconditioners "
+    "hypotheses maps kernels budgets forests updates exploration algorithms links preconditioners "
     "preprocessing queries costs trees candidates dictionaries decompositions datasets readers "
     "metrics plots bounds checks "
     "distributed durable service fasttext compact duckdb sqlite annif"

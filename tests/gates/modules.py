@@ -36,9 +36,9 @@ for line in sys.stdin.read().split():
 
 MODULES = (
     *("algorithms", "bounds", "budgets", "checks", "costs", "datasets", "decompositions"),
-    *("dictionaries", "distributed", "durable", "errors", "exploration", "hypotheses", "kernels"),
-    *("links", "maps", "metrics", "plots", "preconditioners", "preprocessing", "queries"),
-    *("readers", "service", "trees", "updates"),
+    *("dictionaries", "distributed", "durable", "errors", "exploration", "forests", "hypotheses"),
+    *("kernels", "links", "maps", "metrics", "plots", "preconditioners", "preprocessing"),
+    *("queries", "readers", "service", "trees", "updates"),
 )
 """Modules that users import from."""
 

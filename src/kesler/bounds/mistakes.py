@@ -24,6 +24,7 @@ from kesler.learner.kernel_learner import KernelLearner
 from kesler.learner.targets import Targets
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import unfitted
+from kesler.online.defaults import has_trees
 from kesler.queries import resolve_query
 from kesler.readers.stream import Block
 
@@ -407,6 +408,11 @@ def _bound(
     read = ((rows.with_presence(), *targets) for rows, *targets in blocks)
     if learner.kernel is not None:
         return _bound_over_kernel(learner, list(read), n_mistakes, competitor)
+    if has_trees(learner.get_params(deep=False)):
+        raise KeslerError(
+            f"no theorem bounds the mistakes of {learner.update!r}, which counts rows in trees: "
+            'evaluate the bound of another update rule, such as "pa1"'
+        )
     replay = Replay(learner, read)
     if n_mistakes is None:
         n_mistakes = _count_mistakes(replay)

@@ -10,6 +10,7 @@ import numpy as np
 
 from kesler.data.rows import Rows
 from kesler.errors import KeslerError
+from kesler.forests import ExtraTrees
 from kesler.hypotheses import PerClass, tree_of
 from kesler.interrupts import Postponed
 from kesler.learner.events import no_targets, task_of
@@ -19,7 +20,6 @@ from kesler.learner.trees import Trees
 from kesler.preconditioners import EUCLIDEAN
 from kesler.state.fields import Arrays, bind
 from kesler.state.forest import Forest
-from kesler.updates.trees import ExtraTrees
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -91,7 +91,8 @@ class ForestLearner(Learner):
         return self.rule if self.rule.weights is not None else None
 
     def _why_dense(self) -> tuple[str, str]:
-        return f"{self.rule!r} compares the values of any feature", "'pa1'"
+        other = "'pa1'; with columns={} dictionaries of numbers are dense rows"
+        return f"{self.rule!r} compares the values of any feature", other
 
     def _run(self, task: Any) -> None:
         with Postponed():

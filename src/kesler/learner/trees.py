@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from kesler.forests import ExtraTrees
 from kesler.state.capacity import enlarged, require_memory
 from kesler.state.fields import (
     Arrays,
@@ -18,12 +19,11 @@ from kesler.state.fields import (
     size_of,
 )
 from kesler.state.forest import FEW, Forest
-from kesler.updates.trees import ExtraTrees
 
 PREFIX = "forest."  # of the names of arrays in a model file
 FIRST_GROWTH = 4  # rows after which the first tree is grown
 MOST_NUMBERS = 1 << 25  # of the rows from which trees are grown
-LEAST_ROWS = 64
+FEWEST_KEPT = 64
 FIELDS = fields_of(Forest)
 OF_NODES, OF_LEAVES = ("features", "cuts", "children"), ("owners", "amounts")
 
@@ -74,7 +74,7 @@ class Trees:
         grown = self.stored["grown"]
         grown["n_features"] = n_features
         if not grown["limit"][0]:
-            most = max(LEAST_ROWS, MOST_NUMBERS // max(1, n_features))
+            most = max(FEWEST_KEPT, MOST_NUMBERS // max(1, n_features))
             grown["limit"] = min(self.rule.n_rows, most)
         size = int(grown["limit"][0])
         needed, capacity = min(self.n_rows + n_rows, size), self.lengths["slot"]

@@ -72,7 +72,7 @@ default "auto"
         the rule: hybrid hypotheses, no preprocessing, first rows of classes that only register the
         class, and no intercept. A name stands for the rule of :mod:`kesler.updates`, with C = 1
         unless `C` is given; smaller C (0.001 to 0.1) is more robust to noise, especially on text.
-        :class:`~kesler.updates.ExtraTrees` counts rows in trees in place of weights. A list of
+        :class:`~kesler.forests.ExtraTrees` counts rows in trees in place of weights. A list of
         learners, each with its own settings, is combined as in :class:`~kesler.Ensemble`;
         "ensemble" stands for the default list.
     link : "linear", "exponential", "positive", "p-norm" or link, default "linear"
@@ -283,7 +283,7 @@ default "auto"
     If rows list every feature, the default is an ensemble of five learners: softmax with AdaGrad
     over z-scores, bins and pairs of bins; least squares with the second-order preconditioner over
     random Fourier features; softmax by small steps over z-scores; an RBF kernel of at most 1,000
-    rows; and :class:`~kesler.updates.ExtraTrees`. Like every ensemble by fixed share it also learns
+    rows; and :class:`~kesler.forests.ExtraTrees`. Like every ensemble by fixed share it also learns
     whether the last class comes again, see :class:`~kesler.Ensemble`. A parameter that is given
     applies to each learner for which it means something: to trees none does, `half_life` to those
     with weights, and `replay` to those that step along gradients.

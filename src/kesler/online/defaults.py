@@ -40,7 +40,7 @@ from kesler.updates.one_vs_rest import (
     OneVsRestLogistic,
     OneVsRestSquared,
 )
-from kesler.updates.trees import ExtraTrees
+from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
     from kesler.data.schema.measurements import Inputs
@@ -180,8 +180,16 @@ def of_kernel(weights: tuple[float, ...] | None = None) -> Settings:
 
 def of_trees(weights: tuple[float, ...] | None = None) -> Settings:
     """Return the settings of a learner with trees."""
+    from kesler.forests import ExtraTrees
+
     trees = ExtraTrees(weights=weights)
     return {**SOURCES, "hypotheses": "multi", "on_new_class": "learn", "update": trees}
+
+
+def has_trees(given: Mapping[str, Any]) -> bool:
+    """Return whether settings are those of a learner with trees."""
+    update = given.get("update")
+    return isinstance(update, UpdateRule) and update.has_trees
 
 
 def of_ensemble(*, dense: bool, inputs: Inputs | None = None) -> list[Settings]:
@@ -309,7 +317,7 @@ def resolve(given: Mapping[str, Any], *, dense: bool, answer: Kind = "class") ->
 
 def _settings(given: Mapping[str, Any], *, dense: bool, has_costs: bool) -> Settings:
     """Return the default settings that fit the given parameters."""
-    if isinstance(given.get("update"), ExtraTrees):
+    if has_trees(given):
         return of_trees()
     if not _is(given.get("update"), AUTO) or _asks_sub_experts(given.get("hypotheses")):
         return SOURCES

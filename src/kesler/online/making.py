@@ -32,7 +32,7 @@ from kesler.links import resolve_link
 from kesler.maps import resolve_map
 from kesler.online.answers import ClassAnswer
 from kesler.online.contract import unfitted
-from kesler.online.defaults import members_of_default, of_ensemble, resolve
+from kesler.online.defaults import has_trees, members_of_default, of_ensemble, resolve
 from kesler.parts.constraints import VS_REST
 from kesler.preconditioners import Preconditioner, resolve_preconditioner
 from kesler.preprocessing import resolve_preprocessing
@@ -41,7 +41,6 @@ from kesler.preprocessing.method import Preprocessing
 from kesler.preprocessing.replay import resolve_replay
 from kesler.settings.table import AUTO, SETTINGS, given_of
 from kesler.updates.rule import UpdateRule
-from kesler.updates.trees import ExtraTrees
 
 if TYPE_CHECKING:
     from kesler.candidates import Candidates
@@ -461,11 +460,6 @@ def _type_of(name: str) -> Any:
 
 def _is_default(update: Any) -> bool:
     return isinstance(update, str) and update in OF_DEFAULT
-
-
-def has_trees(given: Settings) -> bool:
-    """Return whether settings are those of a learner with trees."""
-    return isinstance(given.get("update"), ExtraTrees)
 
 
 def _tree(given: Settings) -> Tree | None:

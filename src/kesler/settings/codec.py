@@ -32,7 +32,7 @@ ESTIMATORS = {
 
 PACKAGES = (
     *("updates", "links", "maps", "preprocessing", "preconditioners", "hypotheses", "kernels"),
-    *("budgets", "costs", "trees", "queries", "exploration", "algorithms", "candidates"),
+    *("budgets", "costs", "trees", "queries", "exploration", "algorithms", "candidates", "forests"),
 )
 """The packages of kesler that define the parts, each the first word of the names of its parts."""
 

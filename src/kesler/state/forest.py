@@ -16,9 +16,8 @@ from kesler.state.records import MOST_ROWS
 f4, f8, i4, i8 = np.float32, np.float64, np.int32, np.int64
 
 IN_LEAF = 4  # classes that a leaf counts
-FEW = (
-    256  # rows, below which a tree is grown again after a quarter more; of the last tree twice FEW
-)
+# Below so many rows (of the last tree twice as many) a tree is grown again after a quarter more.
+FEW = 256
 # The number of rows so far, that of random numbers drawn, that of features, and the most rows from
 # which trees are grown, 0 before the first row (a record of NumPy has a size of its own).
 GROWN = record(n_rows="i8", n_drawn="i8", n_features="i8", limit="i8")

@@ -21,7 +21,6 @@ from kesler.updates.passive_aggressive import PassiveAggressive, PredictionBased
 from kesler.updates.perceptron import MarginPerceptron, Perceptron
 from kesler.updates.rule import CustomRule, UpdateRule, update_rule
 from kesler.updates.simultaneous import ConProj, SimPerc, SimProj
-from kesler.updates.trees import ExtraTrees
 
 __all__ = [
     "AROW",
@@ -32,7 +31,6 @@ __all__ = [
     "Banditron",
     "ConProj",
     "CustomRule",
-    "ExtraTrees",
     "HingeGradient",
     "LeastSquares",
     "LogisticGradient",

@@ -182,7 +182,7 @@ def choose_cut(forest, order, start, end, node):
 
 
 @inlined
-def part(forest, order, start, end, feature, cut):
+def partition(forest, order, start, end, feature, cut):
     """Sort rows so that those of the first child come first; return the place of the others."""
     last = end - 1
     while start <= last:
@@ -242,7 +242,7 @@ def grow(forest, tree):
             forest.n_nodes[tree] += 2
             forest.features[tree, node], forest.cuts[tree, node] = feature, cut
             forest.children[tree, node] = child
-            middle = part(forest, order, start, end, feature, cut)
+            middle = partition(forest, order, start, end, feature, cut)
             starts[child], ends[child] = start, middle
             starts[child + 1], ends[child + 1] = middle, end
         node += 1

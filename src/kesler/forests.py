@@ -1,4 +1,4 @@
-"""Random trees in place of weights: leaves count the classes of rows."""
+"""Forests in place of weights: trees whose leaves count the classes of rows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ExtraTrees(UpdateRule):
     Notes
     -----
     Measurements alone, each row with all features; missing values, NaN, go to the second child of
-    each node. A row costs :math:`O(T (\log n + k))` for k classes and trees of n rows, and growing
+    each node. A row costs :math:`O(T \log n + k)` for k classes and trees of n rows, and growing
     :math:`O(T n \sqrt d \log n)` at each doubling: on `letter`, 16 features and 26 classes, some 12
     microseconds a row. The rows take 4 bytes for each feature, the trees up to 56 bytes for each
     row and tree. Each leaf counts at most four classes. The random numbers depend on the number of
@@ -70,7 +70,7 @@ class ExtraTrees(UpdateRule):
     Examples
     --------
     >>> from kesler import OnlineClassifier
-    >>> from kesler.updates import ExtraTrees
+    >>> from kesler.forests import ExtraTrees
     >>> X = [[i % 2, i // 2 % 2, i % 7] for i in range(200)]
     >>> y = [int(a != b) for a, b, _ in X]
     >>> trees = OnlineClassifier(update=ExtraTrees(n_trees=8)).fit(X, y)
@@ -104,8 +104,8 @@ class ExtraTrees(UpdateRule):
     def odds(self) -> npt.NDArray[np.float64]:
         """The probability that one of the features up to each is drawn; empty if all are alike."""
         summed = np.cumsum(self.weights or (), dtype=float)
-        return summed / summed[-1:]
+        return np.asarray(summed / summed[-1:])
 
-    def as_gradient(self) -> None:
+    def as_gradient(self) -> UpdateRule | None:
         """Return None: there are no weights that a gradient could move."""
-        return
+        return None
