@@ -11,6 +11,8 @@ import numpy.typing as npt
 from kesler.errors import KeslerError, require_weights
 from kesler.updates.rule import UpdateRule, no_steps
 
+__all__ = ["ExtraTrees"]
+
 MOST_TREES, LEAST_ROWS, MOST_ROWS = 1000, 16, 2**24
 
 
