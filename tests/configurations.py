@@ -27,6 +27,7 @@ import kesler
 from kesler import LinearMax, OnlineClassifier
 from kesler.budgets import Budget
 from kesler.candidates import Candidates
+from kesler.forests import ExtraTrees
 from kesler.hypotheses import PerClass, Shared
 from kesler.links import Exponential
 from kesler.maps import Distance, Product
@@ -45,7 +46,7 @@ MOST_GIVEN = 4  # settings that are given beside the estimator
 VALUES: dict[str, list[Any]] = {
     "hypotheses": ["multi", [PerClass(), Shared(Product(), begins_at=0.5)]],
     "feature_map": ["product", Distance()],
-    "update": ["pa1", "ensemble", MIRA(C=0.5), SoftmaxGradient(2.0)],
+    "update": ["pa1", "ensemble", MIRA(C=0.5), SoftmaxGradient(2.0), ExtraTrees(3, 16)],
     "link": ["exponential", Exponential()],
     "averaged": [True],
     "costs": [{("a", "b"): 3.0}, {("a", "c"): 3.0, ("c", "a"): 2.0}],

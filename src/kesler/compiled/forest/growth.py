@@ -29,8 +29,8 @@ class Node(NamedTuple):
     """What is gathered of the rows of a node by which cuts are judged.
 
     places, codes, weights, values : the slot, class and weight of each, and its value of a feature;
-    first, second, totals : the weights of each class on the two sides of a cut, and of all rows;
-    between two cuts all rows are on the second side.
+    first, totals : the weights of each class on the first side of a cut, and of all rows; the first
+    side is empty between two cuts.
     """
 
     places: npt.NDArray[np.int64]
@@ -38,7 +38,6 @@ class Node(NamedTuple):
     weights: npt.NDArray[np.float64]
     values: npt.NDArray[np.float32]
     first: npt.NDArray[np.float64]
-    second: npt.NDArray[np.float64]
     totals: npt.NDArray[np.float64]
 
 
@@ -90,8 +89,6 @@ def gather(forest, order, start, end, node):
         n += 1
     for i in range(n):
         node.totals[node.codes[i]] += node.weights[i]
-    for i in range(n):
-        node.second[node.codes[i]] = node.totals[node.codes[i]]
     return n
 
 
@@ -133,31 +130,28 @@ def random_cut(forest, feature, n, node):
 
 
 @inlined
-def worth_of(cut, n, node):
+def worth_of(cut, n, node, squares):
     """Return the worth of a cut: the sum of squared weights of classes over weights, of two sides.
 
     It is at most the weight of all rows, which it is where the rows of each side are of one class.
+    squares : the sum of squared weights of classes over all rows.
     """
-    weight_first, weight_second, of_first, of_second = 0.0, 0.0, 0.0, 0.0
+    weight_first, weight_second, of_first, shared = 0.0, 0.0, 0.0, 0.0
     for i in range(n):
-        weight_second += node.weights[i]
-        # The square of a sum is the sum, over its parts, of each part times the sum.
-        of_second += node.weights[i] * node.second[node.codes[i]]
+        # Without branches, as half of these would be foreseen wrongly.
+        weight, y = node.weights[i], node.codes[i]
+        moved = weight if is_first(node.values[i], cut) else 0.0
+        of_first += moved * (2.0 * node.first[y] + moved)
+        shared += moved * node.totals[y]
+        node.first[y] += moved
+        weight_first += moved
+        weight_second += weight - moved
     for i in range(n):
-        if is_first(node.values[i], cut):
-            y, weight = node.codes[i], node.weights[i]
-            of_first += weight * (2.0 * node.first[y] + weight)
-            of_second -= weight * (2.0 * node.second[y] - weight)
-            node.first[y] += weight
-            node.second[y] -= weight
-            weight_first += weight
-            weight_second -= weight
-    for i in range(n):
-        y = node.codes[i]
-        node.first[y], node.second[y] = 0.0, node.totals[y]
+        node.first[node.codes[i]] = 0.0
     if weight_first <= 0 or weight_second <= 0:
         return 0.0
-    return of_first / weight_first + of_second / weight_second
+    # Of a class with weight t, of which f are on the first side: (t - f)^2 = t^2 - 2 t f + f^2.
+    return of_first / weight_first + (squares - 2.0 * shared + of_first) / weight_second
 
 
 @inlined
@@ -165,14 +159,15 @@ def choose_cut(forest, order, start, end, node):
     """Return the feature and the cut of the most worth among random ones; LEAF without any."""
     n_features, n_tried, n = forest.grown.n_features, 0, gather(forest, order, start, end, node)
     most_tried = min(MOST_TRIED, round(2.0 * math.sqrt(n_features)))
-    chosen, chosen_cut, most, possible = LEAF, np.float32(0), 0.0, 0.0
+    chosen, chosen_cut, most, possible, squares = LEAF, np.float32(0), 0.0, 0.0, 0.0
     for i in range(n):
         possible += node.weights[i]
+        squares += node.weights[i] * node.totals[node.codes[i]]
     for _ in range(TRIES * most_tried):
         feature = random_feature(forest)
         differ, cut = random_cut(forest, feature, n, node)
         if differ:
-            worth = worth_of(cut, n, node)
+            worth = worth_of(cut, n, node, squares)
             if ALL_BUT_NOTHING * worth > most:
                 chosen, chosen_cut, most = feature, cut, worth
             n_tried += 1
@@ -215,7 +210,6 @@ def make_node(n_rows, n_classes):
         np.empty(n_rows, np.int32),
         np.empty(n_rows),
         np.empty(n_rows, np.float32),
-        np.zeros(n_classes),
         np.zeros(n_classes),
         np.zeros(n_classes),
     )
