@@ -97,6 +97,7 @@ class ReferenceCandidates:
     most: int = 64
     beyond: int = 128
     budget: int = 2000
+    intercept: float = 0.0  # the value of feature 0 in every row, if it is not 0
     k: int = 0
     rows: float = 0.0  # T
     mistakes: int = 0
@@ -123,8 +124,11 @@ class ReferenceCandidates:
         damped = np.where(size >= 1, np.sign(x) * (1 + np.log(np.maximum(size, 1))), x)
         gained = n_log_n(self.counts).sum(axis=1) - n_log_n(n) + self.surprise
         v = damped * np.sqrt(0.1 + np.maximum(gained, 0) / (n + 3))
-        length = np.sqrt((v**2).sum())
-        return np.asarray(v / length if length > 0 else v)
+        first = int(self.intercept != 0)
+        length = np.sqrt((v[first:] ** 2).sum())
+        v = np.asarray(v / length if length > 0 else v)
+        v[:first] = self.intercept
+        return v
 
     def contrasts(self, x: Array, r: int) -> Array:
         """Return the two views of a class: relative and plain; none of a class without rows."""
