@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import kesler
 from compact_programs import InC, InWebAssembly, needs_clang, needs_compiler
 from kesler import OnlineClassifier, OnlineMultilabelClassifier, fasttext
+from kesler.candidates import Candidates
 from kesler.compact import CompactClassifier, CompactMultilabelClassifier
 from kesler.compact.c_source import c_source
 from kesler.data.schema.terms import entries_of_texts, terms_of
@@ -34,11 +35,12 @@ NAMES = pytest.mark.parametrize("name", OPTIONS)
 COLUMN = "a:=ß"  # the signs of names, in a name
 
 
-def made(options, texts, labels, **given):
+def made(options, texts, labels, intercept="auto", **given):
     """Return a compact classifier of texts in a column; of label sets if labels are lists."""
     rows, columns = [{COLUMN: text} for text in texts], {COLUMN: {"kind": "text", **options}}
     if isinstance(labels[0], str):
-        return CompactClassifier.of(OnlineClassifier(columns=columns).fit(rows, labels), **given)
+        model = OnlineClassifier(columns=columns, intercept=intercept)
+        return CompactClassifier.of(model.fit(rows, labels), **given)
     model = OnlineMultilabelClassifier(columns=columns).fit(rows, labels)
     return CompactMultilabelClassifier.of(model, **given)
 
@@ -55,11 +57,12 @@ def models():
     labels = [rng.choice("abcde") for _ in texts]
     sets = [sorted({rng.choice("abcde") for _ in range(rng.randrange(4))}) for _ in texts]
     found = {name: made(options, texts, labels) for name, options in OPTIONS.items()}
+    found["intercepts"] = made(OPTIONS["subwords"], texts, labels, intercept=0.5)
     found["sets"] = CompactMultilabelClassifier.of(OnlineMultilabelClassifier().fit(texts, sets))
     return found | {"sets of terms": made(OPTIONS["subwords"], texts, sets)}
 
 
-ALL = pytest.mark.parametrize("name", [*OPTIONS, "sets", "sets of terms"])
+ALL = pytest.mark.parametrize("name", [*OPTIONS, "intercepts", "sets", "sets of terms"])
 
 
 # ---- features and files ---------------------------------------------------------------------
@@ -96,16 +99,18 @@ class Reference:
         _, _, k, n, n_names, self.key, bucket, code, flags, *rest = struct.unpack_from(
             "<8sIIIIBBBBIqqdd", found
         )
-        assert flags & ~4 == 2
+        assert flags & ~12 == 2
         self.k, self.has_sets, self.inverse, at = k, bool(flags & 4), rest[3], 64
+        self.lapse = rest[4]
         levels = struct.unpack_from(f"<{2**code}h", found, at)
         at += 2 * 2**code + n_names
         ngrams, *runs, n_column = struct.unpack_from("<5BH", found, at)
         self.options = {"ngrams": ngrams, "chars": runs[:2], "subwords": runs[2:]}
         self.column, at = found[at + 7 : at + 7 + n_column].decode(), at + 7 + n_column
-        if self.has_sets:
-            self.to_beat, *self.offsets = struct.unpack_from(f"<{1 + k}i", found, at)
-            at += 4 * (1 + k)
+        if flags & 12:
+            numbers = struct.unpack_from(f"<{self.has_sets + k}i", found, at)
+            self.to_beat, self.offsets = numbers[0], numbers[self.has_sets :]
+            at += 4 * len(numbers)
         starts = struct.unpack_from(f"<{2**bucket + 1}I", found, at)
         bits = int.from_bytes(found[at + 4 * len(starts) :], "little")
         owners = k + self.has_sets
@@ -141,12 +146,20 @@ class Reference:
                 totals[owner] += times * level
         return [totals[r] for r in range(self.k + 1)], square
 
-    def probabilities(self, text):
-        """Return the probability of each label of a set."""
+    def odds(self, text):
+        """Return the logarithm of the odds of each class."""
         sums, square = self.sums(text)
         logs = [self.inverse * (s + sums[-1]) / max(1, square) ** 0.5 for s in sums[:-1]]
         own = [self.inverse * offset / 256 for offset in self.offsets]
-        return [1 / (1 + np.exp(-a - b)) for a, b in zip(logs, own, strict=True)]
+        return np.array([a + b for a, b in zip(logs, own, strict=True)])
+
+    def probabilities(self, text):
+        """Return the probability of each class, of a set that of each label."""
+        odds = self.odds(text)
+        if self.has_sets:
+            return 1 / (1 + np.exp(-odds))
+        shares = np.exp(odds - odds.max())
+        return (1 - self.lapse) * shares / shares.sum() + self.lapse / self.k
 
 
 @NAMES
@@ -169,6 +182,38 @@ def test_files_of_sets_hold_what_a_reader_of_bits_finds(models):
     assert (small.predict(texts) == (expected > threshold))[is_clear].all()
 
 
+def test_files_of_intercepts_hold_what_a_reader_of_bits_finds(models):
+    small, texts = models["intercepts"], ["", *odd_texts(300, 7)]
+    reference = Reference(small.to_bytes())
+    assert len({*reference.offsets}) > 1
+    expected = np.array([reference.probabilities(text) for text in texts])
+    assert np.abs(small.predict_proba(texts) - expected).max() < 2e-3  # the root is of 256ths
+    odds = np.array([reference.odds(text) for text in texts])
+    first, second = np.sort(odds)[:, :-3:-1].T
+    is_clear = first - second > 2 * reference.inverse / 256
+    assert is_clear.mean() > 0.9
+    best = np.array(small.classes_)[odds.argmax(axis=1)]
+    assert (np.array(small.predict(texts)) == best)[is_clear].all()
+
+
+@pytest.mark.parametrize("candidates", [None, Candidates(64, beyond=100)], ids=str)
+def test_intercepts_are_those_of_the_model(candidates):
+    rng = random.Random(5)
+    texts = [f"of{i % 150} word{rng.randrange(40)} and{rng.randrange(9)}" for i in range(1500)]
+    labels = [f"c{min(i % 150, rng.randrange(150))}" for i in range(1500)]
+    model = OnlineClassifier(intercept=0.5, candidates=candidates).partial_fit(texts, labels)
+    assert (model._learner.comparing is None) == (candidates is None)
+    small = CompactClassifier.of(model)
+    found = small._content.offsets.of_classes * (small._content.inverse / 256)
+    inverse, own = model._learner.stored["calibration"][0]["inverse"], model._learner.constant
+    table = model._learner.hypothesis_weights()[0]
+    first = table[[0]].toarray()[0] if candidates else table[0]
+    weights = dict(zip(model._learner.classes.labels, first, strict=False))
+    expected = [inverse * own * weights[label] for label in small.classes_]
+    np.testing.assert_allclose(found, expected, atol=small._content.inverse / 256)
+    assert len({*found.tolist()}) > 20
+
+
 @ALL
 def test_a_saved_form_is_the_same(models, name, tmp_path):
     small, texts = models[name], odd_texts(200, 8)
@@ -178,11 +223,12 @@ def test_a_saved_form_is_the_same(models, name, tmp_path):
     assert (loaded.predict_proba(texts) == small.predict_proba(texts)).all()
 
 
-@pytest.mark.parametrize("name", ["all", "sets of terms"])
+@pytest.mark.parametrize("name", ["all", "intercepts", "sets of terms"])
 def test_damaged_and_forged_files_are_refused_or_predict(models, name, tmp_path):
     rng, path, n_refused, kind = random.Random(1), tmp_path / "small", 0, type(models[name])
-    given = ["a b c", "b c d"] * 6, ([["a"], []] if name != "all" else ["a", "b"]) * 6
-    whole = made(OPTIONS["subwords"], *given).to_bytes()
+    given = ["a b c", "b c d"] * 6, ([["a"], []] if name == "sets of terms" else ["a", "b"]) * 6
+    intercept = 1.0 if name == "intercepts" else "auto"
+    whole = made(OPTIONS["subwords"], *given, intercept=intercept).to_bytes()
     for n in range(0, len(whole), 7):
         path.write_bytes(whole[:n])
         with pytest.raises(KeslerError, match=r"is damaged|is no file of a compact classifier"):
@@ -273,7 +319,7 @@ def test_c_reads_all_forms(models, name, tmp_path):
 
 
 @needs_clang
-@pytest.mark.parametrize("name", ["all", "sets of terms"])
+@pytest.mark.parametrize("name", ["all", "intercepts", "sets of terms"])
 def test_webassembly_reads_all_forms(models, name, tmp_path):
     require_equal(models[name], InWebAssembly(models[name], tmp_path), any_texts(600))
 
@@ -282,7 +328,7 @@ def test_webassembly_reads_all_forms(models, name, tmp_path):
 def few_in_c(models, tmp_path_factory):
     return [
         (models[name], InC(models[name], tmp_path_factory.mktemp("c")))
-        for name in ("all", "sets of terms")
+        for name in ("all", "intercepts", "sets of terms")
     ]
 
 

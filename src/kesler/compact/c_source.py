@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kesler.compact.characters import BLOCK_BITS, CLUSTERS, Map, characters
-from kesler.compact.layout import FRACTION, Content, Sets, bytes_of_records
+from kesler.compact.layout import FRACTION, Content, bytes_of_records
 from kesler.compact.model import LEAST_COUNTS, ONE
 from kesler.compact.names import MIXED, NO_RUNS, Range, Terms, Words
 from kesler.data.texts import FIRST_CUT, RUN_LENGTH, SHORT_TEXT
@@ -95,7 +95,8 @@ def c_source(content: Content, name: str, header: str | None) -> str:
     header : str or None
         The header file to include; None puts the declarations into the source.
     """
-    parts = "reader.c", "features.c", "classes.c" if content.sets is None else "sets.c"
+    own = "lengths.c" if content.offsets is None else "offsets.c"
+    parts = "reader.c", "features.c", own, "sets.c" if content.has_sets else "classes.c"
     folder = resources.files("kesler.compact")
     reader = "\n".join(folder.joinpath(part).read_text() for part in parts)
     return SOURCE.format(
@@ -125,7 +126,7 @@ def _account(content: Content) -> str:
 
 
 def _declarations(content: Content, name: str) -> str:
-    probabilities = OF_CLASSES if content.sets is None else OF_SETS.format(name=name)
+    probabilities = OF_SETS.format(name=name) if content.has_sets else OF_CLASSES
     return DECLARATIONS.format(
         name=name, n_classes=len(content.labels), probabilities=probabilities
     )
@@ -135,14 +136,15 @@ def _definitions(content: Content, name: str) -> str:
     """Return what is declared besides functions."""
     labels = ",\n".join(f"    {literal_text(label)}" for label in content.labels)
     found = f"const char *const {name}_labels[{len(content.labels)}] = {{\n{labels}\n}};\n"
-    if content.sets is None:
+    if content.offsets is None or content.offsets.to_beat is None:
         return found
-    return f"{found}const double {name}_threshold = {_threshold(content.sets, content).hex()};\n"
+    threshold = _threshold(content.offsets.to_beat, content)
+    return f"{found}const double {name}_threshold = {threshold.hex()};\n"
 
 
-def _threshold(sets: Sets, content: Content) -> float:
+def _threshold(to_beat: int, content: Content) -> float:
     """Return the probability between those of the least odds predicted and the odds below."""
-    odds = (sets.to_beat + 0.5) * (content.inverse / FRACTION)
+    odds = (to_beat + 0.5) * (content.inverse / FRACTION)
     return 0.5 + 0.5 * math.tanh(odds / 2)
 
 
@@ -228,8 +230,8 @@ def _tables_of_content(content: Content) -> str:
     records, starts = bytes_of_records(content)
     bytes_of = {"records": records, "buckets": starts.astype("<u4").tobytes()}
     tables = [_table(name, np.frombuffer(each, np.uint8)) for name, each in bytes_of.items()]
-    if content.sets is not None:
-        tables.append(_table("offsets", content.sets.offsets))
+    if content.offsets is not None:
+        tables.append(_table("offsets", content.offsets.of_classes))
     return "".join([_table("levels", content.levels), *tables])
 
 

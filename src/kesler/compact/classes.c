@@ -1,16 +1,5 @@
 /* ---- one class of each text ------------------------------------------------------------------ */
 
-/* Return the square root of a number, of 1 if it is less. */
-static double root(double square)
-{
-    double found, next = square = square > 1 ? square : 1;
-    do {
-        found = next;
-        next = (found + square / found) / 2;
-    } while (next < found);
-    return found;
-}
-
 static int best_of(const i64 *scores)
 {
     int best = 0;
@@ -27,8 +16,8 @@ int NAME_predict(const char *text, size_t n, void *scratch, double *probability)
 {
     i64 *const scores = scratch;
     const u64 square = score(text, n, scores, (u32 *)(scores + N_OWNERS));
+    const double scale = scale_of(scores, square);
     const int best = best_of(scores);
-    const double scale = INVERSE / root((double)square);
     double sum = 0;
     if (!probability)
         return best;
@@ -42,8 +31,8 @@ void NAME_probabilities(const char *text, size_t n, void *scratch, double *proba
 {
     i64 *const scores = scratch;
     const u64 square = score(text, n, scores, (u32 *)(scores + N_OWNERS));
+    const double scale = scale_of(scores, square);
     const i64 most = scores[best_of(scores)];
-    const double scale = INVERSE / root((double)square);
     double sum = 0;
     for (int i = 0; i < N_CLASSES; i++)
         sum += probabilities[i] = power((double)(scores[i] - most) * scale);

@@ -7,18 +7,20 @@ from typing import ClassVar
 
 import numpy as np
 
+from kesler.compact.layout import FRACTION
 from kesler.compact.model import CompactModel, Doubles, Numbers
 
 
 class CompactClassifier(CompactModel):
     r"""A classifier of texts in a file of kilobytes, which predicts and does not learn.
 
-    .. math:: h(x, r) = \sum_i (1 + \ln x_i) \, w_i^r, \quad
-        p(r \mid x) = (1 - \epsilon) \frac{e^{\beta h(x, r) / \sqrt n}}
-        {\sum_s e^{\beta h(x, s) / \sqrt n}} + \frac{\epsilon}{k}
+    .. math:: h(x, r) = b^r + \frac{1}{\sqrt n} \sum_i (1 + \ln x_i) \, w_i^r, \quad
+        p(r \mid x) = (1 - \epsilon) \frac{e^{\beta h(x, r)}}{\sum_s e^{\beta h(x, s)}}
+        + \frac{\epsilon}{k}
 
     with few weights w, of few bits each, by how much the feature raises the score of a class above
-    the median of all classes, and n the sum of squared counts, damped. Both parameters of the
+    the median of all classes, n the sum of squared counts, damped, and b the intercept of the
+    class, 0 without any. Both parameters of the
     probabilities are those that the classifier has learnt. Instead of names it holds hashes of
     them.
 
@@ -60,15 +62,21 @@ class CompactClassifier(CompactModel):
 
         Notes
         -----
-        A text in which no feature is known has the first label. C and WebAssembly
-        predict the same label for every text.
+        A text in which no feature is known has the label of the largest intercept, the first label
+        without any. C and WebAssembly predict the same label for every text.
         """
-        labels, blocks = self._content.labels, self._scored(texts)
+        labels, blocks = self._content.labels, (self._scaled(*each) for each in self._scored(texts))
         return [labels[i] for scores, _ in blocks for i in scores.argmax(axis=1).tolist()]
 
+    def _scaled(self, sums: Numbers, squares: Numbers) -> tuple[Numbers, Doubles]:
+        """Return the scores of classes, integers, and their inverse temperature in each text."""
+        inverse = self._content.inverse
+        if self._content.offsets is None:
+            return sums, inverse / np.sqrt(np.maximum(1, squares))
+        return self._with_offsets(sums, squares), np.full(len(sums), inverse / FRACTION)
+
     def _probabilities(self, scores: Numbers, squares: Numbers) -> Doubles:
-        inverse, lapse = self._content.inverse, self._content.lapse
-        scales = inverse / np.sqrt(np.maximum(1, squares))
+        lapse, (scores, scales) = self._content.lapse, self._scaled(scores, squares)
         powers = np.exp((scores - scores.max(axis=1, keepdims=True)) * scales[:, None])
         shares = powers / powers.sum(axis=1, keepdims=True)
         found: Doubles = (1 - lapse) * shares + lapse / scores.shape[1]

@@ -5,8 +5,8 @@ the number of a bucket, whose records follow each other in the order of the rest
 rest, the number of entries, and for each entry a class and the number of a level.
 
 The flags of the header say what follows the labels: how the features of a column of texts are
-named, and what label sets are decided by. In a file of label sets, an entry of the class after the
-last belongs to all labels.
+named, the intercepts of classes, and what label sets are decided by. In a file of label sets, an
+entry of the class after the last belongs to all labels.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ PADDING = 8  # bytes behind the last bit, so that words of 8 bytes can be read
 WHOLE = 32767  # the largest level
 FRACTION, LARGEST_ODDS = 1 << 8, 1 << 30
 """Odds are integers, this fraction of the inverse temperature, and at most so large as offsets."""
-WORDS_ONLY, TERMS, SETS = 1, 2, 4
-KNOWN_FLAGS = {0, WORDS_ONLY, TERMS, SETS, WORDS_ONLY | SETS, TERMS | SETS}
+WORDS_ONLY, TERMS, SETS, INTERCEPTS = 1, 2, 4, 8
+KNOWN_FLAGS = {of | kind for of in (0, WORDS_ONLY, TERMS) for kind in (0, SETS, INTERCEPTS)}
 MOST_NGRAMS, MOST_RUN = 3, 8
 
 Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Sets:
-    """What label sets are decided by: the odds of each label, and those that they must exceed.
+class Offsets:
+    """The odds of each class in a text without known features, and those that labels must exceed.
 
     Odds are logarithms, integers in units of the inverse temperature divided by `FRACTION`.
 
     Attributes
     ----------
-    to_beat : int
-        The odds of a label that is just not predicted.
-    offsets : int32 array
-        The odds of each label in a text without known features.
+    of_classes : int32 array
+        The odds of each class in a text without known features: its intercept.
+    to_beat : int or None
+        The odds of a label that is just not predicted; None if a text has one class.
     """
 
-    to_beat: int
-    offsets: npt.NDArray[np.int32]
+    of_classes: npt.NDArray[np.int32]
+    to_beat: int | None = None
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Content:
         What all of them begin with.
     features : Words or Terms
         The features of a text.
-    sets : Sets or None
-        What label sets are decided by; None if a text has one class.
+    offsets : Offsets or None
+        None if a text has one class, and classes no intercepts.
     inverse, lapse : float
         The inverse temperature for sums of levels, and the share of rows that scores do not
         explain.
@@ -95,7 +95,7 @@ class Content:
     labels: list[str]
     prefix: str
     features: Words | Terms
-    sets: Sets | None
+    offsets: Offsets | None
     inverse: float
     lapse: float
     widths: Widths
@@ -108,7 +108,12 @@ class Content:
     @property
     def n_owners(self) -> int:
         """The number of classes that entries may have."""
-        return len(self.labels) + (self.sets is not None)
+        return len(self.labels) + self.has_sets
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether a text has a set of labels."""
+        return self.offsets is not None and self.offsets.to_beat is not None
 
 
 @dataclass(frozen=True)
@@ -176,12 +181,12 @@ def to_bytes(content: Content) -> bytes:
     flags, lengths = _flags_of(content.features)
     fields = (
         *(len(content.labels), len(content.keys), len(names)),
-        *(widths.key, widths.bucket, widths.code, flags | SETS * (content.sets is not None)),
+        *(widths.key, widths.bucket, widths.code, flags | _flag_of(content.offsets)),
         len(content.prefix.encode()),
         *(lengths.n_texts, lengths.n_characters, content.inverse, content.lapse),
     )
     found = HEADER.pack(MAGIC, 0, *fields) + content.levels.astype("<i2").tobytes() + names
-    found += bytes_of_features(content.features) + bytes_of_sets(content.sets)
+    found += bytes_of_features(content.features) + bytes_of_offsets(content.offsets)
     found += starts.astype("<u4").tobytes() + records
     checksum = zlib.crc32(found[12:])
     return found[:8] + struct.pack("<I", checksum) + found[12:]
@@ -231,9 +236,19 @@ def bytes_of_features(features: Words | Terms) -> bytes:
     return OF_TERMS.pack(*numbers, len(name)) + name
 
 
-def bytes_of_sets(sets: Sets | None) -> bytes:
-    """Return what label sets are decided by."""
-    return b"" if sets is None else np.array([sets.to_beat, *sets.offsets], dtype="<i4").tobytes()
+def _flag_of(offsets: Offsets | None) -> int:
+    """Return what the header says of offsets."""
+    if offsets is None:
+        return 0
+    return INTERCEPTS if offsets.to_beat is None else SETS
+
+
+def bytes_of_offsets(offsets: Offsets | None) -> bytes:
+    """Return the odds that label sets must exceed, and the offsets of classes."""
+    if offsets is None:
+        return b""
+    first = [] if offsets.to_beat is None else [offsets.to_beat]
+    return np.array([*first, *offsets.of_classes], dtype="<i4").tobytes()
 
 
 def _is_unicode(label: str) -> bool:
@@ -342,7 +357,7 @@ def _read(found: bytes, fields: list[Any]) -> Content:
     labels, prefix = _labels(cursor.take(n_of_labels), n_classes, n_prefix)
     lengths = None if flags & WORDS_ONLY else TextLengths(n_texts, n_characters)
     features = _terms(cursor) if flags & TERMS else Words(lengths)
-    sets = _sets(cursor, n_classes) if flags & SETS else None
+    offsets = _offsets(cursor, n_classes, flags)
     buckets = cursor.numbers("<u4", (1 << bucket) + 1).astype(np.int64)
     records = cursor.rest()
     if len(records) != (int(buckets[-1]) + 7) // 8 + PADDING:
@@ -350,7 +365,7 @@ def _read(found: bytes, fields: list[Any]) -> Content:
     parts = _records(records, buckets, widths)
     if len(parts[0]) != n_features or parts[2].max(initial=0) >= n_owners:
         raise ValueError("it holds another number of features, or of classes")
-    return Content(labels, prefix, features, sets, inverse, lapse, widths, levels, *parts)
+    return Content(labels, prefix, features, offsets, inverse, lapse, widths, levels, *parts)
 
 
 def _wrong_length() -> ValueError:
@@ -381,10 +396,12 @@ def _are_lengths(runs: Range) -> bool:
     return runs == NO_RUNS or 1 <= runs[0] <= runs[1] <= MOST_RUN
 
 
-def _sets(cursor: _Cursor, n_classes: int) -> Sets:
-    """Return what label sets are decided by."""
-    to_beat, *offsets = cursor.numbers("<i4", 1 + n_classes).tolist()
-    return Sets(to_beat, np.array(offsets, dtype=np.int32))
+def _offsets(cursor: _Cursor, n_classes: int, flags: int) -> Offsets | None:
+    """Return the offsets of classes, and the odds that label sets must exceed."""
+    if not flags & (SETS | INTERCEPTS):
+        return None
+    to_beat = int(cursor.numbers("<i4", 1)[0]) if flags & SETS else None
+    return Offsets(cursor.numbers("<i4", n_classes), to_beat)
 
 
 def _records(

@@ -13,11 +13,11 @@ from kesler.compact.layout import (
     LARGEST_ODDS,
     WHOLE,
     Content,
-    Sets,
+    Offsets,
     Widths,
     bytes_of_features,
     bytes_of_labels,
-    bytes_of_sets,
+    bytes_of_offsets,
 )
 from kesler.compact.names import hashes_of, keys_of
 from kesler.compact.weights import Entries, Model, Odds, Trained
@@ -44,7 +44,7 @@ def content_of(
     """Return the content of a compact file; see :class:`kesler.compact.CompactClassifier`."""
     trained = Trained.of(model)
     labels = [f"{prefix}{label}" for label in trained.labels]
-    n_owners = len(labels) + (trained.odds is not None)
+    n_owners = len(labels) + trained.has_sets
     size = partial(_size, bits, n_owners, _n_bytes_of_others(trained, labels))
     entries = trained.entries.take(_kept(trained.entries, size, n_features, max_bytes))
     widths = Widths.of(n_owners, len(np.unique(entries.features)), bits)
@@ -57,7 +57,7 @@ def content_of(
         labels=labels,
         prefix=prefix,
         features=trained.features,
-        sets=_sets(trained.odds, trained.inverse * unit),
+        offsets=_offsets(trained.odds, trained.inverse * unit),
         inverse=trained.inverse * unit,
         lapse=trained.lapse,
         widths=widths,
@@ -75,13 +75,14 @@ def _by_key(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     return found, np.concatenate([[0], np.cumsum(counts)]), np.argsort(keys, kind="stable")
 
 
-def _sets(odds: Odds | None, inverse: float) -> Sets | None:
-    """Return what label sets are decided by, in units of sums of levels."""
+def _offsets(odds: Odds | None, inverse: float) -> Offsets | None:
+    """Return offsets, and the odds that label sets must exceed, in units of sums of levels."""
     if odds is None:
         return None
-    exact = np.array([odds.to_beat, *odds.offsets]) * (FRACTION / inverse)
-    to_beat, *offsets = np.rint(exact.clip(-LARGEST_ODDS, LARGEST_ODDS)).astype(np.int32)
-    return Sets(int(to_beat), np.array(offsets))
+    first = [] if odds.to_beat is None else [odds.to_beat]
+    exact = np.array([*first, *odds.offsets]) * (FRACTION / inverse)
+    found = np.rint(exact.clip(-LARGEST_ODDS, LARGEST_ODDS)).astype(np.int32)
+    return Offsets(found[len(first) :], int(found[0]) if first else None)
 
 
 # ---- what is kept ---------------------------------------------------------------------------
@@ -94,7 +95,7 @@ def _size(bits: int, n_owners: int, n_of_others: int, n_features: int, n_entries
 
 def _n_bytes_of_others(trained: Trained, labels: list[str]) -> int:
     """Return the size of what a file holds whatever entries are kept."""
-    parts = bytes_of_features(trained.features), bytes_of_sets(_sets(trained.odds, 1.0))
+    parts = bytes_of_features(trained.features), bytes_of_offsets(_offsets(trained.odds, 1.0))
     return len(bytes_of_labels(labels)) + sum(map(len, parts))
 
 

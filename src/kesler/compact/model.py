@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import chain
+from math import isqrt
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kesler.compact.layout import Content, from_bytes, to_bytes
+from kesler.compact.layout import FRACTION, Content, from_bytes, to_bytes
 from kesler.compact.names import hashes_of, keys_of
 from kesler.data.whole_file import write_whole
 from kesler.errors import KeslerError
@@ -72,8 +73,8 @@ class CompactModel:
         Parameters
         ----------
         model : OnlineClassifier, or OnlineMultilabelClassifier for label sets
-            A classifier with the default settings that has learnt texts, as strings or in one
-            column of a table.
+            A classifier with the default settings, or an `intercept` beside them, that has learnt
+            texts, as strings or in one column of a table.
         bits : int from 1 to 8, default 4
             The bits of a weight, one of 2 to the power of `bits` levels. More bits round less, and
             leave room for fewer weights.
@@ -130,8 +131,8 @@ class CompactModel:
             If it is missing, of another kind, or damaged.
         """
         content = read(path)
-        if (content.sets is not None) != cls._has_sets:
-            kind = "label sets" if content.sets is not None else "one label for each text"
+        if content.has_sets != cls._has_sets:
+            kind = "label sets" if content.has_sets else "one label for each text"
             raise KeslerError(
                 f"{os.fspath(path)} holds a compact classifier of {kind}, which is no "
                 f"{cls.__name__}: use the other class of kesler.compact"
@@ -318,6 +319,14 @@ class CompactModel:
     def _weights(self) -> Numbers:
         """The weight of each entry."""
         return self._content.levels.astype(np.int64)[self._content.codes]
+
+    def _with_offsets(self, sums: Numbers, squares: Numbers) -> Numbers:
+        """Return the odds of classes: sums over the lengths of texts, with the offsets."""
+        offsets = self._content.offsets
+        assert offsets is not None
+        lengths = [isqrt(square * FRACTION**2) for square in np.maximum(1, squares).tolist()]
+        found: Numbers = sums * FRACTION**2 // np.array(lengths, dtype=np.int64)[:, None]
+        return found + offsets.of_classes
 
     def _probabilities(self, scores: Numbers, squares: Numbers) -> Doubles:
         """Return the probability of each label."""

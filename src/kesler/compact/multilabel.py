@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isqrt
 from typing import ClassVar
 
 import numpy as np
 
-from kesler.compact.layout import FRACTION, Sets
+from kesler.compact.layout import FRACTION
 from kesler.compact.model import CompactModel, Doubles, Numbers
 
 
@@ -61,7 +60,9 @@ class CompactMultilabelClassifier(CompactModel):
         Odds are integers, so that C and WebAssembly predict the same labels for every text.
         """
         none = np.empty((0, len(self._content.labels)), dtype=bool)
-        blocks = [self._odds(*each) > self._sets.to_beat for each in self._scored(texts)]
+        offsets = self._content.offsets
+        assert offsets is not None and offsets.to_beat is not None
+        blocks = [self._odds(*each) > offsets.to_beat for each in self._scored(texts)]
         return np.concatenate([none, *blocks]).astype(np.int64)
 
     def predict_label_sets(self, texts: Sequence[str]) -> list[set[str]]:
@@ -69,18 +70,9 @@ class CompactMultilabelClassifier(CompactModel):
         labels = self._content.labels
         return [{labels[i] for i in np.flatnonzero(row)} for row in self.predict(texts)]
 
-    @property
-    def _sets(self) -> Sets:
-        sets = self._content.sets
-        assert sets is not None
-        return sets
-
     def _odds(self, scores: Numbers, squares: Numbers) -> Numbers:
-        """Return the logarithm of the odds of each label, as :class:`Sets` has them."""
-        sums = (scores[:, :-1] + scores[:, -1:]) * FRACTION**2
-        lengths = [isqrt(square * FRACTION**2) for square in np.maximum(1, squares).tolist()]
-        found: Numbers = sums // np.array(lengths, dtype=np.int64)[:, None] + self._sets.offsets
-        return found
+        """Return the logarithm of the odds of each label, as in the file."""
+        return self._with_offsets(scores[:, :-1] + scores[:, -1:], squares)
 
     def _probabilities(self, scores: Numbers, squares: Numbers) -> Doubles:
         odds = self._odds(scores, squares) * (self._content.inverse / FRACTION)

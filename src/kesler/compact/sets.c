@@ -1,32 +1,16 @@
 /* ---- a set of labels of each text ------------------------------------------------------------ */
 
-/* Return the largest number whose square is not above another, one below 2 to the power of 62. */
-static u64 root(u64 square)
-{
-    u64 found = 0;
-    for (u64 bit = (u64)1 << 30; bit; bit >>= 1)
-        if ((found + bit) * (found + bit) <= square)
-            found += bit;
-    return found;
-}
-
-static i64 floor_of(i64 a, i64 b)
-{
-    return a / b - (a % b < 0);
-}
-
 /* Write the logarithm of the odds of each label; return the number of the highest. */
 static int odds_of(const char *text, size_t n, i64 *odds)
 {
     const u64 square = score(text, n, odds, (u32 *)(odds + N_OWNERS));
-    const i64 length = (i64)root((square ? square : 1) * FRACTION * FRACTION);
     int best = 0;
-    for (int i = 0; i < N_CLASSES; i++) {
-        const i64 sum = odds[i] + odds[N_CLASSES];
-        odds[i] = floor_of(sum * FRACTION * FRACTION, length) + offsets[i];
+    for (int i = 0; i < N_CLASSES; i++)
+        odds[i] += odds[N_CLASSES];
+    scale_of(odds, square);
+    for (int i = 1; i < N_CLASSES; i++)
         if (odds[i] > odds[best])
             best = i;
-    }
     return best;
 }
 

@@ -73,18 +73,18 @@ class Entries:
 
 @dataclass(frozen=True)
 class Odds:
-    """What label sets are decided by, as logarithms of odds.
+    """The odds of classes without features, and what label sets are decided by, as logarithms.
 
     Attributes
     ----------
-    to_beat : float
-        The odds above which labels are predicted.
     offsets : array of float
-        The odds of each label in a text without features.
+        The odds of each class in a text without features.
+    to_beat : float or None
+        The odds above which labels are predicted; None if a text has one class.
     """
 
-    to_beat: float
     offsets: Doubles
+    to_beat: float | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Trained:
     lapse : float
         The share of rows that scores do not explain.
     odds : Odds or None
-        None if a text has one class.
+        None if a text has one class, and classes no intercepts.
     """
 
     labels: list[Any]
@@ -116,6 +116,11 @@ class Trained:
     inverse: float
     lapse: float
     odds: Odds | None
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether a text has a set of labels."""
+        return self.odds is not None and self.odds.to_beat is not None
 
     @staticmethod
     def of(model: Model) -> Trained:
@@ -177,7 +182,8 @@ def learner_of(model: Model) -> Learner:
     if not _is_sum(learner):
         raise KeslerError(
             "the scores of this classifier are not sums of weights of words over the length of the "
-            f"text: a compact form exists for the default settings, {type(model).__name__}()"
+            f"text: a compact form exists for the default settings, {type(model).__name__}(), with "
+            "or without an intercept"
         )
     if learner.has_sets and learner.comparing is not None:
         raise KeslerError(
@@ -201,7 +207,7 @@ def _is_sum(learner: Any) -> bool:
         and learner.half_life is None
         and learner.expansion is None
         and learner.decision == ("f1" if learner.has_sets else "score")
-        and bool(learner.constant) == learner.has_sets
+        and (learner.constant or not learner.has_sets)
         and learner.ranks is None
         and not learner.takes_ratings
         and all(each.zero_at_zero for each in learner._maps)
@@ -242,12 +248,17 @@ Calibration = tuple[float, float, Odds | None]
 
 
 def _calibration(learner: Learner, labels: list[Any]) -> Calibration:
-    """Return the inverse temperature and the share of lapses."""
-    if not learner.is_calibrated:
-        return 1.0, 0.0, None
-    learnt = learner.stored["calibration"][0]
-    n_targets = float(learnt["n_targets"])
-    return float(learnt["inverse"]), float(learnt["lapses"]) / n_targets if n_targets else 0.0, None
+    """Return the inverse temperature, the share of lapses, and the offsets of classes, if any."""
+    inverse, lapse = 1.0, 0.0
+    if learner.is_calibrated:
+        learnt = learner.stored["calibration"][0]
+        inverse, n_targets = float(learnt["inverse"]), float(learnt["n_targets"])
+        lapse = float(learnt["lapses"]) / n_targets if n_targets else 0.0
+    if not learner.constant:
+        return inverse, lapse, None
+    found, weights = np.empty(len(labels)), _weights_of_constant(learner)
+    found[_places(learner, labels)[:-1]] = inverse * learner.constant * weights
+    return inverse, lapse, Odds(found)
 
 
 def _odds(learner: Learner, labels: list[Any]) -> Calibration:
@@ -257,10 +268,10 @@ def _odds(learner: Learner, labels: list[Any]) -> Calibration:
     first, n_codes = learner.classes.n_virtual, len(learner.classes)
     inverse = inverse or 1.0
     found = np.empty(len(labels))
-    found[_places(learner, labels)[first:n_codes]] = offsets[first:n_codes] + inverse * _intercepts(
-        learner
-    )
-    return inverse, 0.0, Odds(math.log(hits / (named - hits)), found)
+    weights = _weights_of_constant(learner)
+    intercepts = learner.constant * (weights[first:] - weights[0])
+    found[_places(learner, labels)[first:n_codes]] = offsets[first:n_codes] + inverse * intercepts
+    return inverse, 0.0, Odds(found, math.log(hits / (named - hits)))
 
 
 def _squared_value(learner: Learner) -> float:
@@ -306,18 +317,19 @@ def _blocks_met(learner: Learner) -> Iterator[Block]:
     The median is that of the block: most classes have no row with a feature, and equal weights.
     """
     assert learner.comparing is not None
-    n, n_classes = learner.n_named_features, len(learner.classes)
-    starts, owners, _ = learner.comparing.entries.listed(n)
-    met = np.repeat(np.arange(n), np.diff(starts))
+    first, n_classes = int(bool(learner.constant)), len(learner.classes)
+    starts, owners, _ = learner.comparing.entries.listed(first + learner.n_named_features)
+    met = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    met, owners = met[starts[first] :], owners[starts[first] :]  # without the constant
     for codes in np.array_split(np.arange(n_classes), -(-n_classes // CLASSES_AT_ONCE)):
         in_block = (owners >= codes[0]) & (owners <= codes[-1])
         features, rows = np.unique(met[in_block], return_inverse=True)
         window = learner.comparing.show(learner, features.astype(np.int32), codes.astype(np.int32))
-        table = _weights(window, np.arange(len(features)), np.arange(len(codes)))
+        table = _weights(window, np.arange(len(features)) - first, np.arange(len(codes)))
         table -= np.median(table, axis=1, keepdims=True)
         found, columns = np.zeros((len(features), len(codes))), owners[in_block] - codes[0]
         found[rows, columns] = table[rows, columns]
-        yield features, codes, found
+        yield features - first, codes, found
 
 
 def _weights(learner: Learner, features: Numbers, codes: Numbers) -> Doubles:
@@ -327,10 +339,16 @@ def _weights(learner: Learner, features: Numbers, codes: Numbers) -> Doubles:
     return found
 
 
-def _intercepts(learner: Learner) -> Doubles:
-    """Return what the constant adds to the score of each label above the threshold."""
-    arguments, codes = learner._kernel_arguments, np.arange(len(learner.classes))
-    constant = ones_of(learner, np.array([-1], dtype=np.int32))  # it precedes named features
-    [of_one] = contributions_of_blocks(learner, constant, codes, arguments.address)[0].sum(axis=2)
-    found: Doubles = learner.constant * (of_one[learner.classes.n_virtual :] - of_one[0])
+def _weights_of_constant(learner: Learner) -> Doubles:
+    """Return the weight of the constant for each class."""
+    found, codes = np.empty(len(learner.classes)), np.arange(len(learner.classes))
+    step = len(codes) if learner.comparing is None else CLASSES_AT_ONCE
+    for start in range(0, len(codes), max(1, step)):
+        some, own, numbers = codes[start : start + step], learner, codes
+        if learner.comparing is not None:
+            own = learner.comparing.show(learner, np.zeros(1, np.int32), some.astype(np.int32))
+            numbers = np.arange(len(some))
+        row = ones_of(own, np.array([-1], dtype=np.int32))  # it precedes named features
+        of_row = contributions_of_blocks(own, row, numbers, own._kernel_arguments.address)
+        found[some] = of_row[0].sum(axis=2)[0]
     return found

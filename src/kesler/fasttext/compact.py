@@ -35,7 +35,7 @@ class Compact:
     def read(cls, path: str | os.PathLike[str]) -> Compact:
         """Read a file of `save`, see :meth:`kesler.compact.CompactClassifier.load`."""
         content = read(path)
-        kind = CompactClassifier if content.sets is None else CompactMultilabelClassifier
+        kind = CompactMultilabelClassifier if content.has_sets else CompactClassifier
         return cls(kind(content))
 
     @classmethod

@@ -283,7 +283,7 @@ def may_compare(learner: Any) -> bool:
 def _has_answers_to_compare(learner: Any) -> bool:
     if learner.answer == "sets":
         return learner.rule.constraints in VS_REST
-    return learner.answer == "class" and learner.decision == "score"
+    return bool(learner.answer == "class" and learner.decision == "score")
 
 
 def entries_of(
