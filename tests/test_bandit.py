@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 import reference_bandit as reference
+from histories import file_of
 from kesler import (
     BanditClassifier,
     Ensemble,
@@ -207,22 +210,48 @@ def test_late_feedback_takes_the_probability_of_the_draw() -> None:
     assert model.n_pending_ == 0
 
 
+LEARNT_AND_ASKED: dict[str, tuple[Any, Any]] = {
+    "array": ([1.0, 0.0], [1.0, 0.0]),
+    "names": ({"win": 1.0}, {"win": 1.0, "now": 1.0}),
+    "text": ("win", "win now"),
+}
+
+
 @pytest.mark.parametrize("weighted", [False, True])
-def test_feedback_on_a_class_that_is_no_longer_shown_needs_its_probability(weighted: bool) -> None:
-    x = [1.0, 0.0]
+@pytest.mark.parametrize("kind", LEARNT_AND_ASKED)
+def test_feedback_on_a_class_that_is_no_longer_shown_needs_its_probability(
+    kind: str, weighted: bool, tmp_path: Path
+) -> None:
+    learnt, x = LEARNT_AND_ASKED[kind]
     model = BanditClassifier(["a", "b"], "pa1", "greedy", weighted, hypotheses="multi")
     shown = model.explore_one(x)
     while model.predict([x])[0] == shown.label:
-        model.learn_one(x, "b" if shown.label == "a" else "a")
-    given, pending = copy.deepcopy(model), model.n_pending_
+        model.learn_one(learnt, "b" if shown.label == "a" else "a")
+    given, pending, before = copy.deepcopy(model), model.n_pending_, file_of(model, tmp_path)
     if weighted:
         with pytest.raises(KeslerError, match=f"does not show '{shown.label}' for this row"):
             model.learn_feedback_one(x, shown.label, True)
-        assert model.n_pending_ == pending
+        assert model.n_pending_ == pending and file_of(model, tmp_path) == before
+        assert kind == "array" or model.vocabulary_.names == ["win"]
     else:
         model.learn_feedback_one(x, shown.label, True)
     assert given.learn_feedback_one(x, shown.label, True, 1).n_pending_ == pending - 1
     assert given.n_trials_ == model.n_trials_ + weighted
+
+
+@pytest.mark.parametrize("kind", ["names", "text"])
+def test_a_question_numbers_no_name(kind: str) -> None:
+    """Names of features are those of rows that were learnt."""
+    learnt, x = LEARNT_AND_ASKED[kind]
+    model = BanditClassifier(["a", "b"], "banditron", 0.5)
+    for known in ([], ["win"]):
+        for name in ("explore", "exploration_proba", "predict", "predict_proba", "predict_top"):
+            getattr(model, f"{name}_one")(x)
+            assert model.vocabulary_.names == known
+        for name in ("predict", "predict_proba", "predict_top", "decision_function"):
+            getattr(model, name)([x])
+            assert model.vocabulary_.names == known
+        model.learn_one(learnt, "a")
 
 
 EXPLORATIONS = [
@@ -306,6 +335,35 @@ def test_classes_may_be_added_again_and_again_before_the_first_row() -> None:
     assert model.predict_proba([[1.0]]).tolist() == [[pytest.approx(1 / 4)] * 4]
     assert [*model.exploration_proba_one([1.0])] == ["b", "d", "c", "a"]
     assert model.classes_.tolist() == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("begin", ["", "explore", "learn"])
+def test_classes_that_cannot_be_added_leave_those_there_are(begin: str) -> None:
+    model = BanditClassifier(classes=["d", "a"])
+    if begin == "explore":
+        model.explore_one([1.0])
+    elif begin == "learn":
+        model.learn_one([1.0], "a")
+    for classes, message in (
+        (["b", 3], "cannot be ordered"),
+        (["b", None], "label None is no class"),
+        ("bc", "give a sequence of labels"),
+        (3, "give a sequence of labels"),
+    ):
+        with pytest.raises(KeslerError, match=message):
+            model.add_classes(classes)
+        assert model.classes_.tolist() == ["a", "d"]
+    assert model.add_classes(["b"]).classes_.tolist() == ["a", "b", "d"]
+    assert model.predict_proba([[1.0]]).shape == (1, 3)
+
+
+def test_a_classifier_is_fitted_from_its_first_draw_or_row_on() -> None:
+    for begin in (lambda model: model.explore_one([1.0]), lambda model: model.learn_one([1.0], 0)):
+        model = BanditClassifier(classes=range(K))
+        with pytest.raises(NotFittedError):
+            check_is_fitted(model)
+        begin(model)
+        check_is_fitted(model)
 
 
 def test_classes_come_by_name() -> None:
@@ -487,10 +545,14 @@ def test_classes_that_are_declared_are_as_probable_before_any_row(kind):
         assert probabilities.tolist() == [third] * 3 and label in [*"abc"]
         assert [(each.label, each.probability) for each in ranked] == [(c, third) for c in "abc"]
         assert model.decision_function(*passed, **named).tolist() == [[0.0] * 3]
+        with pytest.raises(KeslerError, match="does not estimate its uncertainty"):
+            model.predict(*passed, **named, min_confidence=0.5)
         (path,) = model.predict_path(*passed, **named)
         assert path.probability == 1 and path.path == ""
     for passed, named in ((row,), {}), ((), {"x": row}):
         assert model.predict_proba_one(*passed, **named) == dict.fromkeys("abc", third)
         assert model.predict_top_one(*passed, **named) == ranked
         assert model.predict_path_one(*passed, **named) == path
+        with pytest.raises(KeslerError, match="does not estimate its uncertainty"):
+            model.predict_one(*passed, **named, min_confidence=0.5)
     assert model._learner is None

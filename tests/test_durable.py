@@ -26,6 +26,7 @@ from kesler import (
 )
 from kesler.data.rows import Vocabulary
 from kesler.durable import Journal, JournalError, Model, numbered, replica, storage
+from kesler.durable.storage import Learnt
 
 WORDS = [f"w{i}" for i in range(30)]
 LABELS = ["a", "b", "c", "d"]
@@ -160,6 +161,24 @@ def test_numbers_of_names_are_kept_while_half_of_these_are_in_the_vocabulary(mon
             vocabulary = Vocabulary.of(f"w{i}" for i in range(n_known)) if n_known else None
             is_too_much = n_numbered > 3 and n_known / max(n_numbered, 1) < 1 / 2
             assert numbering.has_too_many(vocabulary) == is_too_much, (n_numbered, n_known)
+
+
+@pytest.mark.parametrize("n_left", range(6))
+def test_names_after_a_cut_are_new_again(n_left):
+    """Those of a vocabulary before them keep their numbers."""
+    names = [*"edcba"]
+    block = [Learnt(i, '"a"', "mapping", f'[["{name}"],1]') for i, name in enumerate(names)]
+    numbering, vocabulary = numbered.Numbering(), Vocabulary()
+    translation = numbered.Translation(numbering, vocabulary)
+    for left in (vocabulary, Vocabulary.of(names[:n_left])):
+        translation.cut(left)
+        known = len(left)
+        rows, new = translation.translated(numbering.rows(block))
+        assert rows.indices.tolist() == [*range(5)] and new == names[known:]
+        left.extend(new)
+        translation.added(new)
+    again, new = translation.translated(numbering.rows(block))
+    assert again.indices.tolist() == [*range(5)] and new == []
 
 
 def test_names_that_come_again_after_a_limit_has_dropped_them(tmp_path, monkeypatch):

@@ -19,6 +19,7 @@ from kesler.durable import copies, snapshots
 from kesler.durable.contents import from_json, names_and_value, row_to_text
 from kesler.durable.copies import Copies, Difference, Whole, difference, joined, restored
 from test_durable import MODELS
+from test_threads import Contended
 
 KINDS = ["default", "texts", "dense", "ensemble", "kernel", "multilabel", "table"]
 LIMITS = {name: getattr(copies, name) for name in ("LEAST_BYTES", "STEP", "BLOCK")}
@@ -118,6 +119,23 @@ def test_classes_are_renamed_while_nobody_reads_them():
         assert learner.classes_.tolist() == ["a"]
     renaming.join()
     assert learner.classes_.tolist() == ["x"]
+
+
+@pytest.mark.parametrize("name", ["default", "texts", "dense", "ensemble", "kernel", "multilabel"])
+def test_learners_are_copied_while_nobody_teaches_them(name, tmp_path):
+    """Another thread gets the lock of the learner just before the copy and just after it."""
+    make, draw = MODELS[name]
+    learner, held, rng, files = make(), Copies(), np.random.default_rng(0), []
+
+    def teach():
+        learner.learn_one(*draw(rng))
+        files.append(file_of(learner, tmp_path))
+
+    teach()
+    learner._learner.lock = Contended(teach)
+    held.add(1, learner)
+    assert len(files) > 2 and len({*files}) == len(files)
+    assert file_of(held.restore(1), tmp_path) == files[1]
 
 
 def test_drops_names_with_the_last_copy_that_has_them():

@@ -7,13 +7,18 @@ import sqlite3
 import threading
 from contextlib import closing, contextmanager
 from functools import partial
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
 
 from histories import file_of, learnt_anew
-from kesler import KeslerError, OnlineClassifier
+from kesler import (
+    KeslerError,
+    OnlineClassifier,
+    OnlineLabelRanker,
+    OnlineMultilabelClassifier,
+)
 from kesler.durable import Journal, JournalError, replica, storage
 from kesler.durable.failures import sentence_of
 from kesler.durable.snapshots import size_of
@@ -258,6 +263,35 @@ def _fail():
     raise KeslerError("the disk is full")
 
 
+@pytest.mark.parametrize(("least", "n_bytes"), [(2, 7), (7, 0)])
+@pytest.mark.parametrize("is_undone", [False, True])
+@pytest.mark.parametrize("n", [29, 30])
+def test_snapshots_are_as_many_events_apart_as_the_learner_is_large(
+    path, monkeypatch, least, n_bytes, is_undone, n
+):
+    """Also where changes make them invalid; the last one is written when the journal is closed."""
+    monkeypatch.setattr(replica, "LEAST_SPACING", least)
+    monkeypatch.setattr(replica, "size_of", lambda learner: n_bytes * replica.WRITTEN)
+    written, add = [], Storage.add_snapshot
+
+    def noted(self, key, snapshot, contents):
+        written.append(snapshot.at)
+        add(self, key, snapshot, contents)
+
+    monkeypatch.setattr(Storage, "add_snapshot", noted)
+    with Journal(path) as journal:
+        mail = journal.open("mail", PA1())
+        event = mail.learn_one(*ROWS[0]).id
+        mail.learn_one(*ROWS[1])
+        for row in ROWS[2:n]:
+            if is_undone:
+                event = mail.undo(event).id
+            else:
+                mail.learn_one(*row)
+        assert written == [7, 14, 21, 28]
+    assert written[4:] == ([n] if is_undone or n - 28 >= least else [])
+
+
 def test_after_any_undo_later_ones_begin_with_copies_from_before_it(path, tmp_path, monkeypatch):
     monkeypatch.setattr(replica, "LEAST_SPACING", 1)
     monkeypatch.setattr(replica, "COPIED", 1 << 40)
@@ -392,6 +426,29 @@ def test_rows_before_one_of_another_form_are_not_learnt_with_it(path, tmp_path):
             mail.learn_many([*ROWS[5:9], (np.array([1.0, 2.0]), "a")])
         mail.learn_one(*ROWS[9])
         assert given(mail) == [*ROWS[:5], ROWS[9]] and is_as_anew(mail, tmp_path)
+
+
+FORMS = {
+    "names": {"w": 1.0},
+    "text": "win cash",
+    "array": np.array([1.0, 2.0]),
+    "pair": (np.array([0, 3]), np.array([1.0, 2.0])),
+    "cells": {"kind": "red", "n": 3},
+}
+
+
+@pytest.mark.parametrize("make", [OnlineMultilabelClassifier, partial(OnlineLabelRanker, "multi")])
+@pytest.mark.parametrize(("first", "then"), [*pairwise([*FORMS, "names"])])
+def test_rows_without_labels_before_one_that_is_refused_are_not_learnt(
+    make, first, then, path, tmp_path
+):
+    """Although the model has learnt from them, it knows no label yet."""
+    with Journal(path) as journal:
+        model = journal.open("m", make())
+        with pytest.raises(KeslerError):
+            model.learn_many([(FORMS[first], []), (FORMS[then], ["a", 1])])
+        model.learn_one(FORMS[then], ["b", "a"])
+        assert is_as_anew(model, tmp_path, make)
 
 
 def test_the_thousands_before_a_row_that_is_refused_are_learnt(path):
