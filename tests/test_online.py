@@ -76,6 +76,18 @@ def test_rows_sorted_by_class_are_warned_of(make):
 # ---- growth -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("intercept", [0.0, 1.0])
+def test_columns_that_no_row_lists_are_counted_in_blocks_of_any_length(intercept):
+    X = sparse.csr_array((np.ones(200), np.arange(200) % 5, np.arange(201)), shape=(200, 9))
+    y = np.arange(200) % 3
+    whole, parts = (OnlineClassifier(update="pa1", intercept=intercept) for _ in range(2))
+    whole.partial_fit(X, y)
+    for start in range(0, 200, 50):
+        parts.partial_fit(X[start : start + 50], y[start : start + 50])
+    assert whole._learner.n_named_features == parts._learner.n_named_features == 9
+    assert learnt(whole) == learnt(parts)
+
+
 @pytest.mark.parametrize("hypotheses", ["multi", "hybrid", "all-three"])
 def test_a_thousand_classes_and_six_thousand_names_as_they_come(hypotheses):
     """Capacity doubles many times; a model with enough from the start learns the same."""

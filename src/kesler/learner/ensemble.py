@@ -484,6 +484,11 @@ class EnsembleLearner(Observing):
             n = n_features if member in self._of_features else 0
             member.reserve(n_classes, n, n_sub_experts, ahead=ahead)
 
+    def count(self, n_named_features: int, n_sub_experts: int = 0) -> None:
+        """Count at least so many named features in the members that read them."""
+        for member in self._of_features:
+            member.count(n_named_features, n_sub_experts)
+
     def uncount(self, n_named_features: int) -> None:
         """Count no more named features than these in the members that read them."""
         for member in self._of_features:

@@ -356,6 +356,10 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         n_places = n_classes + self.n_virtual + self._n_beside
         return n_places <= self._class_capacity and n_features < self._feature_capacity
 
+    def count(self, n_named_features: int, n_sub_experts: int = 0) -> None:
+        """Count at least so many named features, which rows may have had without listing them."""
+        self.reserve(0, n_named_features + bool(self.constant), n_sub_experts)
+
     def uncount(self, n_named_features: int) -> None:
         """Count no more named features than these: a row with others was read, but not learnt."""
         self.n_features = min(self.n_features, n_named_features + bool(self.constant))

@@ -1033,7 +1033,7 @@ or sparse row
                 found = some.names, given, some.answers, *results
                 learnt.append(learner.learn_observed(block, *found))
         with learner.lock:
-            learner.reserve(0, *width)
+            learner.count(*width)
         if len(learnt) == 1:
             return Trials(*learnt[0], scores, probabilities, traces, places)
         predictions, codes = map(np.concatenate, zip(*learnt, strict=True))
