@@ -139,7 +139,7 @@ def test_ten_thousand_changes_can_wait_and_more_are_refused(registry):
     served = registry.create("mail")
     with Busy(served):
         waiting = [served.change(lambda i=i: i) for i in range(10_000)]
-        with pytest.raises(Refusal, match="^10000 changes of mail wait already: try") as found:
+        with pytest.raises(Refusal, match=r"^10000 changes of mail wait already: try") as found:
             served.change(lambda: -1)
         assert (found.value.status, found.value.wait) == (503, 1)
     assert [each.result(SECONDS) for each in waiting] == [*range(10_000)]
