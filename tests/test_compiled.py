@@ -1,13 +1,19 @@
 """What holds of machine code: it equals the interpreter's arithmetic, bit for bit."""
 
+import ast
+import inspect
 import os
 import subprocess
 import sys
+from enum import Enum
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kesler import OnlineClassifier, Ratings
+from kesler.compiled.jit import decorators
 from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.maps import Contrast, Distance, Frequency, GaussianRatio, Product, SubExperts
 from kesler.updates import RULES
@@ -80,3 +86,30 @@ def test_records_of_different_learners_have_different_names_in_machine_code():
     names = {Pointed(record).name for record in records}
     assert len(names) == len(records) == 4
     assert names == {Pointed(record).name for record in records}
+
+
+def imported_by(file):
+    """Yield the names that a compiled module takes from others of Kesler, with their modules."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        module = (isinstance(node, ast.ImportFrom) and node.module) or ""
+        if module.startswith("kesler.") and not module.startswith("kesler.compiled"):
+            yield from ((module, each.name) for each in node.names)
+
+
+def test_kernels_are_named_by_all_files_that_they_are_compiled_from(tmp_path, monkeypatch):
+    """A number of another file is a constant of machine code, which the cache would keep."""
+    sources = {file.resolve() for file in decorators._sources()}
+    folder = Path(decorators.__file__).resolve().parents[1]
+    own = {*folder.rglob("*.py")}
+    assert own <= sources
+    for module, name in sorted({each for file in own for each in imported_by(file)}):
+        value = getattr(import_module(module), name)
+        is_class = isinstance(value, type) and not issubclass(value, Enum)
+        if module.startswith("kesler.state") or not (is_class or inspect.isroutine(value)):
+            assert Path(inspect.getfile(import_module(module))).resolve() in sources, (module, name)
+    monkeypatch.setattr(decorators, "_sources", lambda: [tmp_path / "a.py"])
+    digests = set()
+    for text in ("FEW = 256", "FEW = 257", "FEW = 256"):
+        (tmp_path / "a.py").write_text(text)
+        digests.add(decorators._package_digest.__wrapped__())
+    assert len(digests) == 2

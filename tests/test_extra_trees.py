@@ -115,6 +115,7 @@ CASES = {
     "one feature of two": Case(weights=ODD, n_features=2, form="ties"),
     "a ring of 16": Case(n_rows=16, n_trees=4),
     "a ring of 16, mixed": Case(n_rows=16, n_trees=1, form="mixed", weighted=True, n_classes=9),
+    "rows that double between two trees": Case(n_trees=14, n_features=1, n_classes=2, length=500),
     "each pause between two trees": Case(n_rows=16, n_trees=40, n_features=2, length=560),
     "a ring of 64": Case(n_rows=64, n_trees=2, length=700),
     "a ring of 64, ties": Case(n_rows=64, form="ties", n_classes=9, weights=EVEN),

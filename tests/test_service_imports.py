@@ -4,6 +4,8 @@ import gzip
 import hashlib
 import json
 import re
+import unicodedata
+from datetime import date, datetime
 
 import pytest
 from hypothesis import given
@@ -40,12 +42,20 @@ MAPPINGS = st.dictionaries(st.text(min_size=1, max_size=5), NUMBERS, min_size=1)
 ROWS = st.one_of(TEXTS, MAPPINGS, st.lists(NUMBERS, min_size=1, max_size=4))
 
 
+def in_nfc(label):
+    """A label as the library names it."""
+    if isinstance(label, list):
+        return [*map(in_nfc, label)]
+    return unicodedata.normalize("NFC", label) if isinstance(label, str) else label
+
+
 @given(st.lists(st.tuples(ROWS, LABELS), min_size=1, max_size=6))
 def test_what_is_exported_is_imported_as_it_was(pairs):
     kept = [Kept(*pair, f"m{i}", "ann" if i % 2 else None) for i, pair in enumerate(pairs)]
     found = rows_of_file(File("".join(as_csv(kept)).encode()), 99).rows
-    for each, (row, _, id, person) in zip(found, kept, strict=True):
+    for each, (row, label, id, person) in zip(found, kept, strict=True):
         assert (each.row, each.id, each.subject) == (row, id, person)
+        assert repr(each.answer) == repr(in_nfc(label))  # 0 is not False
     assert found == rows_of_file(File("".join(as_json_lines(kept)).encode()), 99).rows
 
 
@@ -445,6 +455,30 @@ def test_labels_keep_their_types_in_requests_and_files(desk, label):
     assert (found, type(found)) == (label, type(label))
     for each in exported(desk).values():
         assert (each["label"], type(each["label"])) == (label, type(label))
+
+
+@pytest.mark.parametrize("label", [0, 0.0, False, "0", "null", "None", [0], [False, "a"], ["a"]])
+def test_an_answer_may_be_nothing_that_is_empty_alone(label):
+    for nothing in (None, "", " \n", []):
+        lines = [{"text": "a", "label": label}, {"text": "b", "label": nothing}]
+        found = read("\n".join(map(json.dumps, lines)).encode())
+        assert repr(answers(found)) == repr([("a", label), ("b", None)])
+
+
+def test_days_and_truth_values_of_parquet_are_answers(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = [
+        ([date(2026, 5, 1), None], "2026-05-01"),
+        ([datetime(2026, 5, 1, 10, 30), None], "2026-05-01T10:30:00"),
+        ([False, None], False),
+        ([0, None], 0),
+        ([0.0, float("nan")], 0.0),
+        ([["b", "a"], []], ["b", "a"]),
+    ]
+    for column, answer in columns:
+        parquet.write_table(pyarrow.table({"text": ["a", "b"], "label": column}), tmp_path / "a")
+        found = read((tmp_path / "a").read_bytes())
+        assert repr(answers(found)) == repr([("a", answer), ("b", None)])
 
 
 def test_every_row_is_counted_once(desk):

@@ -11,10 +11,14 @@ import pytest
 
 from desks import LINES, SECRETS, TOKENS, bearer, error_of, served
 from kesler import KeslerError
-from kesler.service import Settings, Tokens
+from kesler.durable.items import Item
+from kesler.service import Settings, Tokens, validation, views
 from kesler.service.bodies import UndoRequest, decoded
-from kesler.service.limits import SLOWEST, lines_of, pieces_of
+from kesler.service.gate import COOKIE, Gate
+from kesler.service.limits import SLOWEST, Rate, lines_of, pieces_of
 from kesler.service.refusals import Refusal
+from kesler.service.uploads import Record, _bounded
+from kesler.service.validation import Validated
 
 PATH = "/api/models/mail"
 
@@ -247,6 +251,85 @@ def test_every_list_of_a_body_is_as_long_as_the_limit(tmp_path, what):
         client.post("/api/models", json={"name": "mail"})
         assert client.post(f"{PATH}/{what}", json=bodies[what](3)).status_code == 200
         assert "3 rows" in error_of(client.post(f"{PATH}/{what}", json=bodies[what](4)), 413)
+
+
+# ---- how many at a time -------------------------------------------------------------------------
+
+
+def test_the_last_ten_thousand_callers_are_remembered():
+    rate = Rate(1.0, clock=lambda: 0.0)
+
+    def is_refused(caller):
+        try:
+            rate.count(caller)
+        except Refusal:
+            return True
+        return False
+
+    for caller in map(str, range(10_000)):
+        assert [is_refused(caller) for _ in range(2)] == [False, False]
+    assert all(is_refused(str(i)) for i in (0, 4999, 5000, 9999))
+    rate.count("one more")  # for whom the half that came first is forgotten
+    assert [is_refused(str(i)) for i in (0, 4999, 5000, 9999)] == [False, False, True, True]
+
+
+def test_a_thousand_sessions_are_open_at_a_time():
+    gate = Gate(Settings(tokens=Tokens.of_text(TOKENS)))
+
+    def request(**cookies):
+        return SimpleNamespace(method="GET", headers={}, cookies=cookies, client=None)
+
+    keys = [gate.log_in(request(), SECRETS["read"]) for _ in range(1001)]
+    known = [gate.known(request(**{COOKIE: key})) is not None for key in keys]
+    assert known == [False] + [True] * 1000
+
+
+def test_the_first_thousand_items_are_ordered_by_doubt(monkeypatch):
+    listed = [Item(f"i{i}", f"text {i}") for i in range(1005)]
+    items = SimpleNamespace(page=lambda name, q, start, n: listed[start : start + n])
+    served = SimpleNamespace(name="mail", items=items, estimator=SimpleNamespace(n_known_=0))
+    monkeypatch.setattr(views, "_doubt", lambda estimator, row: int(row.split()[1]))
+
+    def shown(start):
+        return [each.id for each in views.items_of(served, "", "useful", start)]
+
+    assert shown(0) == [f"i{i}" for i in range(999, 989, -1)]
+    assert shown(990) == [f"i{i}" for i in range(9, -1, -1)]
+    assert shown(1000) == [f"i{i}" for i in range(1000, 1005)]
+
+
+@pytest.mark.parametrize(("n_rows", "is_awaited"), [(10_000, True), (10_001, False)])
+def test_figures_of_ten_thousand_rows_are_waited_for(monkeypatch, n_rows, is_awaited):
+    made = Validated(1, None, [])
+    monkeypatch.setattr(validation, "validated", lambda model: made)
+    event = SimpleNamespace(number=1)
+    model = SimpleNamespace(name="mail", n_trials_=n_rows, history=lambda limit: [event])
+    found = validation.Validation(model).last(patience=60)
+    assert found == ((made, True) if is_awaited else (None, False))
+
+
+class Long(str):
+    """A text that says that it has more characters than it has."""
+
+    def __new__(cls, n):
+        text = super().__new__(cls, "x")
+        text.n = n
+        return text
+
+    def __len__(self):
+        return self.n
+
+
+def test_the_texts_of_a_file_have_256_mib_of_characters():
+    def kept(*lengths):
+        record = Record("line 2 of the file", dict(zip("abc", map(Long, lengths), strict=False)))
+        return [*_bounded(iter([Record("line 1", {"a": Long(9), "b": 7}), record]), 2)]
+
+    assert len(kept(2**28 - 9)) == len(kept(2**27, 2**27 - 9)) == 2
+    for lengths in ((2**28 - 8,), (2**27, 2**27 - 9, 1)):
+        with pytest.raises(Refusal, match="more than 268435456 characters: send it") as found:
+            kept(*lengths)
+        assert found.value.status == 413
 
 
 # ---- settings and tokens ------------------------------------------------------------------------

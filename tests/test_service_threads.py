@@ -6,18 +6,22 @@ import gc
 import json
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import kesler.durable
 from desks import LINES, error_of, post, served
 from kesler import KeslerError
 from kesler.durable import Journal
 from kesler.durable.items import Item
 from kesler.service import ModelRegistry
+from kesler.service.answers import Wanted
 from kesler.service.api import Lines as LinesOfAnswers
 from kesler.service.lock import ServerLock
 from kesler.service.refusals import Refusal
 from kesler.service.rows_in import Taught as Row
+from kesler.service.server import warm_up
 
 SECONDS = 20  # after which a test fails
 
@@ -78,6 +82,21 @@ def test_what_waits_is_done_in_its_order(registry, monkeypatch, at_once):
     assert served.depth == 0
 
 
+@pytest.mark.parametrize("n", [1, 255, 256, 257, 513])
+def test_256_answers_are_written_in_one_transaction_at_most(registry, monkeypatch, n):
+    served, sizes, really = registry.create("mail"), [], kesler.durable.Model.learn_many
+
+    def learn_many(model, rows, by):
+        sizes.append(len(rows))
+        return really(model, rows, by=by)
+
+    monkeypatch.setattr("kesler.durable.Model.learn_many", learn_many)
+    with Busy(served):
+        waiting = [served.learn([Row("word", "a", f"m{i}")], "ann") for i in range(n)]
+    assert [each.result(SECONDS)[0]["id"] for each in waiting] == [f"m{i}" for i in range(n)]
+    assert sizes == [min(256, n - start) for start in range(0, n, 256)]
+
+
 @pytest.mark.parametrize("at_once", [1, 256])
 def test_a_model_that_is_closed_writes_what_waits_and_refuses_the_rest(
     registry, monkeypatch, at_once
@@ -116,15 +135,14 @@ def test_a_change_that_comes_while_a_model_is_closed_is_refused(registry, monkey
         served.change(lambda: 1)
 
 
-def test_more_changes_than_can_wait_are_refused(registry, monkeypatch):
-    monkeypatch.setattr("kesler.service.served.MOST_WAITING", 3)
+def test_ten_thousand_changes_can_wait_and_more_are_refused(registry):
     served = registry.create("mail")
     with Busy(served):
-        waiting = [served.change(lambda i=i: i) for i in range(3)]
-        with pytest.raises(Refusal, match="changes of mail wait already: try later") as found:
-            served.change(lambda: 3)
+        waiting = [served.change(lambda i=i: i) for i in range(10_000)]
+        with pytest.raises(Refusal, match=r"^10000 changes of mail wait already: try") as found:
+            served.change(lambda: -1)
         assert (found.value.status, found.value.wait) == (503, 1)
-    assert [each.result(SECONDS) for each in waiting] == [0, 1, 2]
+    assert [each.result(SECONDS) for each in waiting] == [*range(10_000)]
 
 
 def broken(*given, **named):
@@ -164,6 +182,49 @@ def test_what_fails_in_a_request_is_said_and_logged(taught, monkeypatch, caplog)
     assert page.status_code == 500 and "secret" not in page.text
     assert caplog.text.count("'/api/models/mail' failed") == 1
     assert caplog.text.count("RuntimeError: secret") == 2
+
+
+# ---- answers at once ----------------------------------------------------------------------------
+
+
+def test_an_answer_is_given_at_once_only_where_it_takes_a_moment(registry):
+    served, pool = registry.create("mail"), ThreadPoolExecutor(1)
+    kinds = [Wanted(coverage=c, probabilities=n) for c in (None, 0.9) for n in (0, 2)]
+    for each in kinds:  # of a model that knows nothing, no answer runs a loop
+        assert served.answer_at_once("cash", each) is None
+        assert served.answer("cash", each) == {"label": None, "confidence": None}
+        assert served.answer_at_once("cash", each) is None
+    rows = [Row("win cash", "spam"), Row("team lunch", "work")]
+    served.learn(rows, "ann").result(SECONDS)
+    for i, each in enumerate(kinds):
+        assert [served.answer_at_once("cash", other) for other in kinds[i:]] == [None] * (4 - i)
+        said = served.answer("cash", each)
+        assert served.answer_at_once("cash", each) == said and said["label"] == "spam"
+    assert served.answer_at_once("cash", Wanted(probabilities=1)) is not None  # by the same loops
+    assert served.answer_at_once(["cash"], Wanted()) is None  # a row of another type
+    for slow in (Wanted(explain=1), Wanted(separator="/")):
+        assert served.answer_at_once("cash", slow) is None
+    assert served.answer_at_once("x" * 2000, Wanted()) is not None
+    assert served.answer_at_once("x" * 2001, Wanted()) is None
+    lock = served.estimator._fitted().lock
+    with pool:
+        for is_busy in (True, False, True):
+            change = lock.acquire if is_busy else lock.release
+            pool.submit(change).result(SECONDS)
+            assert (served.answer_at_once("cash", Wanted()) is None) == is_busy
+        pool.submit(lock.release).result(SECONDS)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_loops_that_cannot_be_loaded_ahead_are_logged(monkeypatch, caplog, fails):
+    asked = []
+    monkeypatch.setattr("kesler.service.answers.answer_of", lambda *given: asked.append(given))
+    if fails:
+        monkeypatch.setattr("kesler.OnlineClassifier.learn_one", broken)
+    warm_up().join(SECONDS)
+    assert len(asked) == (not fails)
+    for words in ("the loops could not be loaded ahead: the first answer", "RuntimeError: secret"):
+        assert caplog.text.count(words) == fails
 
 
 # ---- streams ------------------------------------------------------------------------------------

@@ -84,8 +84,7 @@ class ImportOptions(NamedTuple):
         return cls(
             {name: read[name] for name in COLUMNS if name in read},
             {name: read[name] for name in READING if name in read},
-            read.get("skip_bad", False),
-            read.get("name", ""),
+            **{name: read[name] for name in ("skip_bad", "name") if name in read},
         )
 
     @property

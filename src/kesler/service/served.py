@@ -85,8 +85,10 @@ class Served:
 
     def answer(self, row: Any, wanted: Wanted) -> dict[str, Any]:
         """Return what the model says of a row."""
-        answer = answer_of(self.estimator, row, wanted)
-        self._decode.add(_kind(row, wanted))
+        estimator = self.estimator
+        answer = answer_of(estimator, row, wanted)
+        if estimator.n_known_:
+            self._decode.add(_kind(row, wanted))
         return answer
 
     def answer_at_once(self, row: Any, wanted: Wanted) -> dict[str, Any] | None:
@@ -303,15 +305,15 @@ class Served:
     def _taken(self) -> tuple[list[_Job], bool]:
         """Return the jobs that wait, and whether there may be more."""
         jobs, job = list[_Job](), self._queue.get()
-        while job is not None and len(jobs) < MOST_AT_ONCE:
+        while job is not None:
             jobs.append(job)
+            if len(jobs) == MOST_AT_ONCE:
+                return jobs, True
             try:
                 job = self._queue.get_nowait()
             except Empty:
                 return jobs, True
-        if job is not None:
-            jobs.append(job)
-        return jobs, job is not None
+        return jobs, False
 
     def _learn(self, jobs: list[_Job]) -> None:
         """Learn the rows of several jobs in one transaction."""

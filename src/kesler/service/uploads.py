@@ -125,7 +125,7 @@ class Contents(NamedTuple):
     notes: list[str]
 
 
-def contents_of(file: File, most: int, options: ImportOptions | None = None) -> Contents:
+def contents_of(file: File, most: int, options: ImportOptions) -> Contents:
     r"""Return the records of a file: CSV, JSON, Parquet, a workbook, mail, FASTA or FASTQ.
 
     The format, the encoding, the delimiter and the compression are found as by the command line.
@@ -140,10 +140,9 @@ def contents_of(file: File, most: int, options: ImportOptions | None = None) -> 
 
     Examples
     --------
-    >>> contents_of(File(b"text;label\nhello;greeting\n"), 9).records
+    >>> contents_of(File(b"text;label\nhello;greeting\n"), 9, ImportOptions()).records
     [Record(place='line 2 of the file', values={'text': 'hello', 'label': 'greeting'}, fault='')]
     """
-    options = options or ImportOptions()
     suffixes = SUFFIXES.findall((options.name or file.name).lower())[-2:]
     with TemporaryDirectory() as directory, _noted() as said:
         path, labels = Path(directory, "file" + "".join(suffixes)), None

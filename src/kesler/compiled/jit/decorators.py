@@ -52,7 +52,8 @@ def kernel(signature: Any, *, nogil: bool = True) -> Callable[[Function], Functi
     It runs without the GIL if `nogil`.
 
     Numba checks only the file of the function itself when it validates its cache, not the files of
-    the functions that it calls. Therefore the name of a kernel ends with a digest of this package.
+    the functions that it calls. Therefore the name of a kernel ends with a digest of this package
+    and of the numbers that it takes from others.
     """
 
     def decorate(function: Function) -> Function:
@@ -311,8 +312,14 @@ def _require_no_recursion(function: Function, chain: tuple[Function, ...]) -> No
 
 @cache
 def _package_digest() -> int:
-    files = sorted(Path(__file__).parents[1].rglob("*.py"))
-    return zlib.crc32(b"".join(file.read_bytes() for file in files))
+    return zlib.crc32(b"".join(file.read_bytes() for file in _sources()))
+
+
+def _sources() -> list[Path]:
+    """Return the files of this package, and of the numbers and records that it takes."""
+    kesler = Path(__file__).parents[2]
+    of_folders = (file for name in ("compiled", "state") for file in (kesler / name).rglob("*.py"))
+    return sorted([kesler / "codes.py", kesler / "python_internals.py", *of_folders])
 
 
 def _digest(function: Function) -> int:
