@@ -139,6 +139,7 @@ class OnlineLearner:
 
     def __sklearn_tags__(self) -> Any:
         tags = contract.tags()
+        tags.target_tags.required = True
         given = self.get_params(deep=False)
         tags.input_tags.sparse = self._maker.takes_sparse_rows(given)
         tags.input_tags.allow_nan = self._maker.takes_missing(given)
