@@ -515,6 +515,8 @@ CLASSIFIERS = [
     OnlineClassifier("multi", update="pa1", kernel="rbf", preprocessing="ranges"),
     OnlineClassifier(update=ExtraTrees(n_trees=2)),
     OnlineClassifier(update="ensemble"),
+    OnlineClassifier(columns={}),
+    OnlineClassifier(update="pa1", columns={}),
     Ensemble([OnlineClassifier("hybrid", update="pa1"), LinearMax("romma")]),
     Ensemble([OnlineClassifier(update="softmax"), OnlineClassifier(update="pa1")]),
     Ensemble([OnlineClassifier(update="pa1"), OnlineClassifier(update=ExtraTrees(n_trees=2))]),
