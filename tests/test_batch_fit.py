@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_score
+from sklearn.utils import get_tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -28,6 +29,7 @@ from kesler import (
     OnlineOrdinalClassifier,
     Ratings,
 )
+from kesler.forests import ExtraTrees
 from kesler.hypotheses import PerClass, Shared
 from kesler.maps import SubExperts
 from streams import assert_same_bits, make_stream
@@ -491,6 +493,55 @@ def test_weights_of_ranks_may_be_balanced_in_fit_alone():
     assert_same_bits(balanced.fit(X, Y), OnlineOrdinalClassifier(class_weight=given).fit(X, Y))
     with pytest.raises(KeslerError, match="which only `fit` knows"):
         balanced.partial_fit(X, Y)
+
+
+def learns(model: Any, rows: Any, y: Any) -> bool:
+    try:
+        clone(model).fit(rows, y)
+    except KeslerError:
+        return False
+    return True
+
+
+CLASSIFIERS = [
+    OnlineClassifier(),
+    OnlineClassifier("multi", update="pa1"),
+    OnlineClassifier("multi", update="pa1", preprocessing="z-scores"),
+    OnlineClassifier("multi", update="pa1", preprocessing="counts"),
+    OnlineClassifier("single", "gaussian-ratio", update="pa1"),
+    OnlineClassifier("single", "distance", update="pa1"),
+    OnlineClassifier("hybrid", update="pa1"),
+    OnlineClassifier("hybrid", update="pa1", kernel="rbf"),
+    OnlineClassifier("multi", update="pa1", kernel="rbf", preprocessing="ranges"),
+    OnlineClassifier(update=ExtraTrees(n_trees=2)),
+    OnlineClassifier(update="ensemble"),
+    OnlineClassifier(columns={}),
+    OnlineClassifier(update="pa1", columns={}),
+    Ensemble([OnlineClassifier("hybrid", update="pa1"), LinearMax("romma")]),
+    Ensemble([OnlineClassifier(update="softmax"), OnlineClassifier(update="pa1")]),
+    Ensemble([OnlineClassifier(update="pa1"), OnlineClassifier(update=ExtraTrees(n_trees=2))]),
+    CostSensitiveClassifier("hybrid", update="mira"),
+    OnlineOrdinalClassifier("hybrid", update="pa1"),
+    OnlineMultilabelClassifier("multi", update="pa1"),
+    OnlineLabelRanker("hybrid", update="pa1"),
+]
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=repr)
+def test_tags_say_which_rows_are_learnt(model):
+    """scikit-learn leaves out the checks of all that an estimator says it does not take."""
+    with_gaps = X[:40].copy()
+    with_gaps[::7, 0] = np.nan
+    own = {OnlineMultilabelClassifier: SETS, OnlineLabelRanker: RANKINGS}
+    y, tags = own.get(type(model), Y)[:40], get_tags(model)
+    if type(model) is CostSensitiveClassifier:
+        y = [{label: 0.0, -1: 1.0} for label in y.tolist()]
+    assert learns(model, X[:40], y)
+    assert tags.input_tags.sparse == learns(model, sparse.csr_array(X[:40]), y)
+    assert tags.input_tags.allow_nan == learns(model, with_gaps, y)
+    assert tags.target_tags.required
+    with pytest.raises(KeslerError, match="requires y to be passed"):
+        clone(model).fit(X[:40], None)
 
 
 def test_rows_sorted_by_rank_or_label_need_no_shuffling():

@@ -239,6 +239,8 @@ def test_sample_weights_of_0_leave_rows_out():
     rest = progressive_validate(CostSensitiveClassifier(), X[kept], costs[kept])
     assert some.n_mistakes == rest.n_mistakes and some.n_trials == kept.sum()
     np.testing.assert_array_equal(some.costs, rest.costs)
+    none = progressive_validate(CostSensitiveClassifier(), X, costs, np.zeros(len(X)))
+    assert (none.costs.tolist(), none.n_mistakes, none.n_trials) == ([], 0, 0)
 
 
 def test_the_score_is_minus_the_mean_cost():

@@ -1,14 +1,16 @@
 """Numbers that float32 bears badly: long streams, large weights, small steps, common offsets."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 import reference
-from kesler import OnlineClassifier
+from kesler import KeslerError, OnlineClassifier
 from kesler.data.rows import Rows
 from kesler.hypotheses import Grouped
 from kesler.maps import ProductMean
-from kesler.online.blocks import learn_rows
+from kesler.online.blocks import learn_rows, readable_rows
 from kesler.updates import MIRA, PassiveAggressive
 from kesler.updates.mira import mira_steps_per_class
 
@@ -78,6 +80,23 @@ def test_positions_beyond_the_learnt_ones_count_for_nothing():
     near = model._fitted().scores(Rows.from_sparse_rows([{0: 1.0}], 2))
     far = model._fitted().scores(Rows.from_sparse_rows([{0: 1.0, 10**8: 9.0}], 10**8 + 1))
     np.testing.assert_array_equal(near, far)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_rows_of_files_have_the_width_of_the_array_that_was_learnt(n, dense):
+    """Those that list non-zeros may end before it; beyond it, they are scored, and not learnt."""
+    model = OnlineClassifier("multi", update="pa1").fit(np.eye(2), ["x", "y"])
+    row = [1.0] + [0.0] * (n - 1)
+    rows = Rows.from_dense([row]) if dense else Rows.from_sparse_rows([{0: 1.0}], n)
+    learns, scores = (n == 2, n == 2) if dense else (n <= 2, True)
+    words = f"the rows have {n} features, but this model expects 2"
+    with nullcontext() if scores else pytest.raises(KeslerError, match=words):
+        found = model._fitted().scores(readable_rows(model, rows))
+        np.testing.assert_array_equal(found, model._scores([[1.0, 0.0]]))
+    with nullcontext() if learns else pytest.raises(KeslerError, match=words):
+        learn_rows(model, rows, ["x"])
+    assert (model.n_trials_, model.n_features_in_) == (2 + learns, 2)
 
 
 def test_unknown_names_count_for_nothing():

@@ -152,6 +152,24 @@ def test_rows_of_plain_cells_are_read_without_a_table(monkeypatch: pytest.Monkey
         model.predict_one({**other, "hours": b"3"})
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_row_is_scored_by_the_columns_that_are_known_when_it_comes(at_once: bool) -> None:
+    model, rows = fitted(), tickets(3, 12)
+    late = {**rows[0], "other": "yes"}
+    learnt = [{**row, "other": "yes"} for row in rows[1:]]
+    before = model.predict_proba_one(late)
+    assert before == model.predict_proba_one(rows[0])
+    if at_once:
+        model.partial_fit(learnt, [0] * len(learnt))
+    else:
+        for row in learnt:
+            model.learn_one(row, 0)
+            model.predict_one(row)
+    found = model.predict_proba([late])[0].tolist()
+    assert [*model.predict_proba_one(late).values()] == found
+    assert [*model.predict_proba_one(rows[0]).values()] != found
+
+
 def test_a_row_that_is_refused_changes_nothing_that_is_known_of_the_table() -> None:
     model, row = fitted(), {**tickets(3, 1)[0], "title": "words never seen"}
     before, n_names = known(model), len(model.vocabulary_ or ())

@@ -25,6 +25,7 @@ from kesler.learner.uncertainty import NO_TRACES
 from kesler.maps.feature_map import FeatureMap
 from kesler.online import contract, training
 from kesler.online.answers import ClassAnswer, Scores, predict_top, predict_top_one
+from kesler.online.columns import asks_for_table
 from kesler.online.contract import between_trials, exclusive, exclusive_trials
 from kesler.online.making import Maker
 from kesler.online.reader import Reader, n_learnt
@@ -139,9 +140,10 @@ class OnlineLearner:
 
     def __sklearn_tags__(self) -> Any:
         tags = contract.tags()
-        given = self.get_params(deep=False)
-        tags.input_tags.sparse = self._maker.takes_sparse_rows(given)
-        tags.input_tags.allow_nan = self._maker.takes_missing(given)
+        tags.target_tags.required = True
+        given, of_table = self.get_params(deep=False), asks_for_table(self)
+        tags.input_tags.sparse = not of_table and self._maker.takes_sparse_rows(given)
+        tags.input_tags.allow_nan = of_table or self._maker.takes_missing(given)
         return tags
 
     # ---- batches ---------------------------------------------------------------------------------

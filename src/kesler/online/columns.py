@@ -131,8 +131,7 @@ class ColumnReader:
         reader, state = model._input, self.state
         if state is None:
             is_new = model._learner is None and reader.names is None and reader.width is None
-            may_be = is_new and isinstance(model.columns, str) and model.columns == AUTO
-            may_be = may_be and model.memory_limit is None
+            may_be = is_new and _infers_columns(model) and model.memory_limit is None
             if not (may_be and _are_entries(X)) or model._takes_ratings():
                 return False
             takes_features = model._maker.takes_sparse_rows(model.get_params(deep=False))
@@ -356,11 +355,10 @@ def _are_entries(X: Any) -> bool:
 
 def _begins_table(model: Model, X: Any) -> bool:
     """Return whether an estimator without a schema learns X as a table."""
-    columns = model.columns
     # A learner without a table has begun with rows of numbers.
-    if columns is None or model._learner is not None or isinstance(X, (Rows, Ratings)):
+    if model.columns is None or model._learner is not None or isinstance(X, (Rows, Ratings)):
         return False
-    if isinstance(columns, str) and columns == AUTO:
+    if _infers_columns(model):
         if type(X) is np.ndarray and X.dtype.kind in "biufc":
             return False
         from kesler.data.schema.records import is_table
@@ -372,9 +370,19 @@ def _begins_table(model: Model, X: Any) -> bool:
     return True
 
 
+def _infers_columns(model: Model) -> bool:
+    """Return whether rows are those of a table if they look so."""
+    return isinstance(model.columns, str) and model.columns == AUTO
+
+
+def asks_for_table(model: Model) -> bool:
+    """Return whether the user asks for any rows to be read as those of a table."""
+    return model.columns is not None and not _infers_columns(model)
+
+
 def given_columns(model: Model) -> dict[str, Column]:
     """Return the columns that the user named; with vectors of texts, texts alone are such."""
-    is_auto = isinstance(model.columns, str) and model.columns == AUTO
+    is_auto = _infers_columns(model)
     if model.columns is None or (is_auto and model.vectors is None):
         return {}
     from kesler.data.schema import schema

@@ -168,7 +168,6 @@ def tags_of_classifier(found: Any) -> Any:
     from sklearn.utils import ClassifierTags
 
     found.estimator_type, found.classifier_tags = "classifier", ClassifierTags()
-    found.target_tags.required = True
     return found
 
 

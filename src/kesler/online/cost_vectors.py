@@ -122,16 +122,12 @@ def costs_of(predictions: npt.NDArray[np.int32], targets: Targets, codes: Any) -
     -------
     float64 array of shape (n_rows,).
     """
-    most = np.maximum.reduceat(targets.costs, targets.indptr[:-1]) if len(targets) else NO_ROWS
+    found = np.maximum.reduceat(targets.costs, targets.indptr[:-1])  # the costliest of each row
     rows = np.repeat(np.arange(len(targets)), np.diff(targets.indptr))
     is_named = codes == predictions[rows]
-    found = most.copy()
     found[rows[is_named]] = targets.costs[is_named]
     found[predictions < 0] = np.nan
     return found
-
-
-NO_ROWS = np.empty(0)
 
 
 def cheapest(
@@ -165,8 +161,6 @@ def costly(
         The number of classes known before the first row.
     """
     starts, rows = targets.indptr[:-1], np.repeat(np.arange(len(targets)), np.diff(targets.indptr))
-    if not len(starts):
-        return np.empty(0, dtype=np.bool_), np.empty(0, dtype=np.bool_)
     highest = np.maximum.accumulate(np.maximum.reduceat(codes, starts)) + 1
     known = codes < np.maximum(n_known, np.concatenate([[0], highest[:-1]]))[rows]
     best = targets.levels == CHEAPEST
