@@ -10,7 +10,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from kesler.data.labels import plain
+from kesler.data.labels import is_missing, plain
+from kesler.data.schema.cells import plain as plain_cell
 from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError
 
@@ -102,11 +103,16 @@ def _name(name: Any) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """Return a cell of a table: what JSON has no form for is a mapping of one entry."""
+    """Return a cell of a table: what JSON has no form for is a mapping of one entry.
+
+    What neither has a form for is written as the cell that a table reads.
+    """
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"number": repr(value)}
+    if is_missing(value):  # the NaT of pandas is a datetime
+        return None
     if isinstance(value, datetime):
         return {"time": value.isoformat()}
     if isinstance(value, date):
@@ -116,7 +122,7 @@ def _cell(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         entries = sorted(value) if isinstance(value, (set, frozenset)) else value
         return {"list": [_cell(plain(each)) for each in entries]}
-    raise TypeError(f"{value!r} is a {type(value).__name__}")
+    return _cell(plain_cell(value))
 
 
 _CELLS: dict[str, Callable[[Any], Any]] = {
