@@ -6,6 +6,8 @@ import urllib.error
 from email.message import Message
 from itertools import pairwise
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from kesler import KeslerError
@@ -45,6 +47,31 @@ MAIL = Client("http://desk.example/", "mail", token="secret")
 DONE = (200, b'{"changed": true}')
 BUSY = (503, b'{"error": "try later", "status": 503}')
 OFTEN = (429, b'{"error": "wait 1 s", "status": 429}')
+
+
+def test_numbers_and_arrays_of_numpy_are_those_of_python(server):
+    desk = server(DONE)
+    MAIL.learn(np.array([1.0, 2.5], dtype=np.float32), np.int64(3))
+    MAIL.learn({"a": np.float32(0.5), "b": [np.bool_(True)]}, np.str_("spam"))
+    sent = [(body["row"], body["answer"]) for _, _, body in desk.asked]
+    assert sent == [([1.0, 2.5], 3), ({"a": 0.5, "b": [True]}, "spam")]
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({"a": float("nan")}, "not JSON compliant"),
+        ({"a": np.float32("inf")}, "not JSON compliant"),
+        ({"on": pd.Timestamp(2026, 1, 2)}, "is a Timestamp"),
+        ({(1, 2): 3}, "keys must be"),
+    ],
+    ids=str,
+)
+def test_what_json_has_no_form_for_is_refused_in_a_sentence_and_not_sent(server, row, why):
+    desk = server(DONE)
+    with pytest.raises(KeslerError, match=f"JSON .*{why}.*: give .* None where a value is missing"):
+        MAIL.predict(row)
+    assert desk.asked == []
 
 
 @pytest.mark.parametrize("lost", [BUSY, OFTEN, OSError("lost"), ValueError("lost")], ids=str)

@@ -154,8 +154,7 @@ class Client:
             yield json.loads(line)
 
     def _send(self, method: str, path: str, body: Any = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        return json.loads(self._sent(method, path, data))
+        return json.loads(self._sent(method, path, None if body is None else _written(body)))
 
     def _sent(
         self, method: str, path: str, data: bytes | None, kind: str = "application/json"
@@ -175,6 +174,23 @@ class Client:
                     raise KeslerError(f"{self._root} cannot be reached: {error}") from error
             time.sleep(0.2 * 2**attempt)
         raise AssertionError
+
+
+def _written(body: Any) -> bytes:
+    """Return the body of a request, with arrays and numbers of NumPy as those of Python."""
+    try:
+        return json.dumps(body, allow_nan=False, default=_of_numpy).encode()
+    except (TypeError, ValueError) as error:
+        raise KeslerError(
+            f"the request cannot be written as JSON ({error}): give texts, numbers, lists and "
+            "mappings from texts, dates as texts, and None where a value is missing"
+        ) from None
+
+
+def _of_numpy(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{value!r:.60} is a {type(value).__name__}")
 
 
 def _form(files: Mapping[str, Path]) -> tuple[bytes, str]:
