@@ -205,6 +205,35 @@ def test_arrays_with_steps_are_learnt_as_contiguous_ones():
     np.testing.assert_array_equal(*(model.coef_ for model in models))
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.bool_])
+def test_masked_values_are_missing(kind):
+    rng = np.random.default_rng(0)
+    values, mask = rng.integers(-1, 2, (60, 3)).astype(kind), rng.random((60, 3)) < 0.2
+    masked, gaps = np.ma.array(values, mask=mask), np.where(mask, np.nan, values)
+    labels = values[:, 0].astype(int).tolist()
+    models = [OnlineClassifier().fit(rows, labels) for rows in (masked, gaps)]
+    for model, rows in zip(models, (masked, gaps), strict=True):
+        model.partial_fit(rows, labels).learn_one(rows[0], labels[0])
+    found = models[0].predict_proba(masked)
+    assert np.array_equal(found, models[1].predict_proba(gaps))
+    assert models[0].predict_proba_one(masked[1]) == models[1].predict_proba_one(gaps[1])
+    assert not np.array_equal(found, models[0].predict_proba(values))
+    assert np.array_equal(models[0].predict_proba(np.ma.array(gaps)), found)  # none is masked
+
+
+def test_masked_values_are_refused_as_missing_ones_are():
+    masked = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, False]])
+    with pytest.raises(KeslerError, match="row 0, feature 1 is NaN"):
+        OnlineClassifier("multi", update="pa1").fit(masked, [0, 1])
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        SoftmaxClassifier().fit(masked, [0, 1])
+    for labels in (np.ma.array([5, 6], mask=[True, False]), np.ma.array(["a", "b"], mask=[1, 0])):
+        with pytest.raises(KeslerError, match="row 0 of y: label None is no class"):
+            OnlineClassifier().fit(masked.data, labels)
+    with pytest.raises(ValueError, match="NaN"):  # pandas has masks of its own
+        SoftmaxClassifier().fit(masked.data, pd.array([5, None], dtype="Int64"))
+
+
 def test_one_value_as_label_sets_is_refused():
     with pytest.raises(KeslerError, match="one value: give one label set for each row"):
         OnlineMultilabelClassifier().fit([{"text": "some words"}], 3)

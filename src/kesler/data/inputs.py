@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import NARROW, classes_of, decimals, is_missing, shortest
-from kesler.data.matrices import validate_data, well_formed
+from kesler.data.matrices import unmasked, validate_data, well_formed
 from kesler.data.ratings import Ratings
 from kesler.data.rows import MAX_FEATURES, Rows, Vocabulary
 from kesler.data.sparse_rows import as_float32, is_sparse
@@ -230,7 +230,7 @@ def named_cells(x: Any) -> Any:
 def positional_row(x: Any, width: int | None, *, takes_missing: bool) -> Rows:
     """Return one row from an array of shape (n_features,); a width of None is unknown."""
     try:
-        array = np.asarray(x)
+        array = np.asarray(unmasked(x))
     except ValueError as error:
         raise KeslerError(f"a row must hold numbers ({error})") from None
     if array.dtype.kind == "O" and (numbers := _numbers_of(array.ravel().tolist())) is not None:
@@ -374,6 +374,7 @@ def _as_list(y: Any) -> list[Any]:
         if kind is None:
             return found
         return [each if is_missing(each) else shortest(kind(each)) for each in found]
+    y = unmasked(y)
     array = y if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind != "c" else _column(y)
     return list(array) if array.dtype.kind in "mM" else decimals(array)
 

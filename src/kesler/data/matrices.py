@@ -27,9 +27,9 @@ def validate_data(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     """
     from sklearn.utils import validation
 
-    checked = canonical(well_formed(X)) if is_sparse(X) else X
+    checked = canonical(well_formed(X)) if is_sparse(X) else unmasked(X)
     try:
-        return validation.validate_data(estimator, checked, *y, **options)
+        return validation.validate_data(estimator, checked, *map(unmasked, y), **options)
     except OverflowError as error:
         raise KeslerError(f"X holds an integer that no number can hold ({error})") from error
     except ValueError as error:
@@ -40,6 +40,20 @@ def validate_data(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
             f"({error}): encode them as numbers; OnlineClassifier also learns texts and categories "
             "of a data frame that has them from the first row on"
         ) from error
+
+
+def unmasked(values: Any) -> Any:
+    """Return a masked array with NaN or None in place of what is masked; others as they are.
+
+    Examples
+    --------
+    >>> unmasked(np.ma.array([1, 2], mask=[False, True])), unmasked([1, 2])
+    (array([ 1., nan]), [1, 2])
+    """
+    if not isinstance(values, np.ma.MaskedArray) or not values.mask.any():
+        return values
+    missing: Any = np.nan if values.dtype.kind in "biuf" else None
+    return np.where(values.mask, missing, values.data)
 
 
 def well_formed(matrix: Any, name: str = "X") -> Any:
