@@ -495,6 +495,15 @@ def test_no_rows_or_no_features_are_refused(X):
         assert everything(model) == before
 
 
+@pytest.mark.parametrize("first", [["a b", "c d"], [{"a": 1}, {"b": 1}]])
+@pytest.mark.parametrize("none", [[], ()])
+def test_an_empty_list_is_no_array_of_rows_without_names(first, none):
+    model = OnlineClassifier("multi", update="pa1").fit(first, [0, 1])
+    for ask in (model.predict, model.predict_proba, lambda rows: model.partial_fit(rows, [])):
+        with pytest.raises(KeslerError, match=r"^X has 0 rows, while a minimum of 1 is required"):
+            ask(none)
+
+
 def test_rows_without_entries_are_rows():
     model = OnlineClassifier("multi", update="pa1").learn_one({}, "a").learn_one({"x": 1.0}, "b")
     model.partial_fit([{}, {}], ["b", "a"])

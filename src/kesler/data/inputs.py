@@ -391,6 +391,12 @@ def _column(y: Any) -> npt.NDArray[Any]:
     return column
 
 
+def require_rows(X: Sized) -> None:
+    """Raise if there are no rows."""
+    if not len(X):
+        raise KeslerError("X has 0 rows, while a minimum of 1 is required: give rows")
+
+
 def require_lengths(n_rows: int, labels: Sized) -> None:
     """Raise unless there is one label for each row."""
     if n_rows != len(labels):

@@ -99,8 +99,7 @@ class ColumnReader:
         from kesler.data.schema.records import table_of
 
         table = table_of(X, self._text_column(model))
-        if not len(table):
-            raise KeslerError("X has 0 rows, while a minimum of 1 is required: give rows")
+        inputs.require_rows(table)
         state = self.state
         if state and (len(state.schema) or state.by_name) and table.named != state.named:
             raise KeslerError(

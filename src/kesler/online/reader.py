@@ -134,6 +134,8 @@ class Reader:
             if not X.n_features:
                 self._require_no_attributes()
             return X
+        if self.width is None and isinstance(X, (list, tuple)):
+            inputs.require_rows(X)
         self._require_positions()
         first, has_no_names = learn and self.width is None, self.column_names is None
         if inputs.is_plain(X) and has_no_names and (first or X.shape[1] == self.width):
