@@ -106,6 +106,21 @@ def test_dictionaries_a_journal_and_lines_of_vw_make_the_mistakes_of_the_array(n
     assert [singles.n_mistakes_, of_vw.n_mistakes_] == [expected] * 2
 
 
+@pytest.mark.parametrize("value", [bool, int, float, np.int64, np.bool_])
+@pytest.mark.parametrize("odd", [None, "unknown"])
+def test_a_file_keeps_the_types_of_numbers_until_a_cell_makes_a_table_of_them(value, odd, tmp_path):
+    rows = [{"seen": value(i % 2), "size": 0.5 * i} for i in range(70)]
+    for row in rows[12::3]:
+        row["seen"] = odd
+    y = ["ab"[i % 3 > 0] for i in range(70)]
+    whole, cut = OnlineClassifier(), OnlineClassifier()
+    whole.partial_fit(rows, y)
+    cut.partial_fit(rows[:10], y[:10]).save(tmp_path / "model.kesler")
+    cut = load(tmp_path / "model.kesler").partial_fit(rows[10:], y[10:])
+    assert str(cut.schema_) == str(whole.schema_)
+    assert_array_equal(cut.predict_proba(rows), whole.predict_proba(rows))
+
+
 def test_rows_that_an_array_holds_after_dictionaries_are_the_same_rows():
     X, y = shuffled(load_iris)
     model = OnlineClassifier().partial_fit(named(X), y)

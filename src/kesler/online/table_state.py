@@ -84,7 +84,7 @@ class Batch:
         targets, columns = self.targets, self.table.columns.items()
         rows: dict[str, Any] = {"cells": {name: list(map(_stored, c)) for name, c in columns}}
         if self.entries is not None:
-            rows = {"entries": [{n: _number(v) for n, v in e.items()} for e in self.entries]}
+            rows = {"entries": [{n: plain(v) for n, v in e.items()} for e in self.entries]}
         return {
             "n_rows": self.table.n_rows,
             **rows,
@@ -95,11 +95,6 @@ class Batch:
             "columns": list(targets.columns),
             "weights": None if self.weights is None else self.weights.tolist(),
         }
-
-
-def _number(value: Any) -> float | None:
-    """Return a value as JSON can hold it, NaN as null."""
-    return float(value) if value == value else None
 
 
 def _stored(cell: Any) -> Any:
@@ -267,7 +262,13 @@ def _entries(stored: Any) -> list[dict[str, float]] | None:
     """Return rows of numbers by name; None if there are none."""
     if stored is None:
         return None
-    return [{str(n): math.nan if v is None else float(v) for n, v in e.items()} for e in stored]
+    return [{str(n): _number(v) for n, v in e.items()} for e in stored]
+
+
+def _number(stored: Any) -> float:
+    """Return a number as it was given: a truth value and an integer make other columns."""
+    number = math.nan if stored is None else float(stored)
+    return stored if isinstance(stored, int) else number
 
 
 def _cell(stored: Any) -> Any:
