@@ -411,6 +411,25 @@ def test_members_that_take_no_missing_values_refuse_gaps_in_dictionaries(n, gap)
         update=members).partial_fit(X, y).predict_proba(X))  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("earlier", "rows", "words"),
+    [
+        (0, [{"a": 1.5, "b": 2.5}, {"a": 0.5}], "^row 1 has no number named 'b'"),
+        (0, [{"a": 1.5}, {"a": 0.5, "b": 2.5}], "^row 0 has no number named 'b'"),
+        (2, [{"a": 1.5, "b": 2.5}, {"b": 0.5}], "^row 1 has no number named 'a'"),
+        (2, [{"a": 0.5, "b": 2.5, "c": 1.5}], "^an earlier row has no number named 'c'"),
+    ],
+    ids=str,
+)
+def test_the_row_that_lacks_a_number_is_named(earlier, rows, words):
+    members = [OnlineClassifier("multi", update="pa1"), OnlineClassifier(**OF_ARRAYS)]
+    model = OnlineClassifier(update=members)
+    if earlier:
+        model.partial_fit([{"a": 1.5, "b": 0.5}] * earlier, [0, 1])
+    with pytest.raises(KeslerError, match=words):
+        model.partial_fit(rows, [0, 1][: len(rows)])
+
+
 @pytest.mark.parametrize("settings", [{}, {"update": "pa1"}], ids=str)
 def test_names_say_nothing_of_the_columns_of_arrays(settings):
     """Rows by name are refused after arrays, and arrays after counts by name."""
