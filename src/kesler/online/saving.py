@@ -249,7 +249,7 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
     if model._learner.memory is not None and model._learner.n_named_features != len(names or ()):
         raise damaged(f"names are {len(names or ())}, not one for each of its features")
     reader.names, reader.sub_experts, reader.width = names, experts, width
-    if width is not None and names is not None:
+    if width is not None and names is not None and metadata["table"] is None:
         reader.column_names = np.array(metadata["names"], dtype=object)
     if metadata["declared"]:
         model._learner.classes.require_admissible(metadata["declared"])
@@ -304,9 +304,7 @@ def _learner_of(
     learner: AnyLearner = resolved._new_learner(dense=metadata["dense"])
     singles, contents_of = learner.members, described["learners"]
     if len(singles) != len(contents_of):
-        raise damaged(
-            f"learners are {len(contents_of)}, and those in use {len(singles)}"
-        )
+        raise damaged(f"learners are {len(contents_of)}, and those in use {len(singles)}")
     for i, (single, contents) in enumerate(zip(singles, contents_of, strict=True)):
         mark = f"{i}." if single is not learner else ""
         own = {n.removeprefix(mark): array for n, array in arrays.items() if n.startswith(mark)}
