@@ -346,3 +346,16 @@ def test_a_count_is_written_if_it_can_be_read(tmp_path: Path):
     with pytest.raises(KeslerError, match=f"not written, since .* {words}"):
         model.save(path)
     assert load(path).n_trials_ == MOST_ROWS
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf], ids=str)
+@pytest.mark.parametrize("name", ["weights.values", "calibration"])
+def test_numbers_that_are_not_finite_are_not_written(name: str, value: float, tmp_path: Path):
+    path = tmp_path / "model"
+    model = OnlineClassifier("multi", update="pa1").fit([[0.0], [1.0]], ["x", "y"])
+    model.save(path)
+    before = path.read_bytes()
+    model._learner.stored[name].flat[0] = value
+    with pytest.raises(KeslerError, match=f"not written, since {name}.* holds .* rescale"):
+        model.save(path)
+    assert path.read_bytes() == before
