@@ -367,6 +367,10 @@ def test_other_weights_are_refused(chosen, words):
         ({"random_state": -1}, "random_state=-1 must be an integer of 0 or more"),
         ({"random_state": None}, "random_state=None must be"),
         ({"random_state": True}, "random_state=True must be"),
+        *(
+            ({"epochs": n}, f"epochs={n!r} must be an integer of 1 or more")
+            for n in (0, 1.5, True, None, "twice")
+        ),
     ],
     ids=str,
 )

@@ -16,6 +16,7 @@ import pytest
 
 from kesler import OnlineClassifier
 from kesler.compiled.jit import background, pointers
+from kesler.interrupts import pieces_of
 from kesler.online import training
 
 TESTS = Path(__file__).parent
@@ -248,6 +249,17 @@ def test_calls_of_many_rows_wait_for_the_compiler_and_those_of_one_row_do_not(mo
             assert background.may_interpret()
     with training.compiled_for(513):  # what it needs is not asked for yet
         assert background.is_on() and not background.may_interpret()
+
+
+def test_the_first_rows_of_a_call_are_few_while_they_are_interpreted(monkeypatch):
+    """So that Ctrl-C need not wait for 128 rows in Python; the rows of the call are the same."""
+    sizes = {}
+    for is_busy in (False, True):
+        monkeypatch.setattr(background.COMPILING, "is_busy", is_busy)
+        pieces = [*pieces_of(300, first=training.first_rows())]
+        assert [i for piece in pieces for i in range(300)[piece]] == [*range(300)]
+        sizes[is_busy] = pieces[0].stop
+    assert 0 < sizes[True] <= sizes[False] / 8
 
 
 class OtherProcess:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import random
 import signal
 import sys
@@ -15,8 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kesler import Ensemble, OnlineClassifier, OnlineMultilabelClassifier
+from kesler import Ensemble, OnlineClassifier, OnlineMultilabelClassifier, load
+from kesler.data.rows import Vocabulary
 from kesler.interrupts import LONGEST, Postponed, pieces_of
+from kesler.learner.learner import Learner
 from kesler.online.contract import exclusive, exclusive_trials, unchanged_on_error
 
 LEARNERS: dict[str, Callable[[], Any]] = {
@@ -193,6 +196,57 @@ def test_an_error_takes_attributes_back_unless_rows_were_learnt_before_an_interr
     is_kept = method is exclusive_trials and error is KeyboardInterrupt and n_learnt > 0
     assert ("notes_" in vars(model)) == is_kept
     assert (model._learner is None) == (not n_before and not is_kept)
+
+
+def before_piece(n: int, act: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do something before a call learns a piece of 8 rows or more, of which 0 is the first."""
+    learn, pieces = Learner.learn_observed, itertools.count()
+
+    def learn_observed(learner: Learner, *given: Any) -> Any:
+        if next(pieces) == n:
+            act()
+        return learn(learner, *given)
+
+    monkeypatch.setattr("kesler.online.training.first_rows", lambda: 8)
+    monkeypatch.setattr(Learner, "learn_observed", learn_observed)
+
+
+ROWS_OF_NAMES = [{f"row {i}": 1.0} for i in range(30)]
+LETTERS = [*"abc"] * 10
+
+
+@pytest.mark.parametrize("n_pieces", [0, 1])
+@pytest.mark.parametrize("n_before", [0, 3])
+@pytest.mark.parametrize("n_given", [0, 2, 20])
+def test_names_given_and_learnt_remain_after_an_interrupt(n_given, n_before, n_pieces, monkeypatch):
+    names = [f"given {i}" for i in range(n_given)]
+    model = OnlineClassifier("multi", update="pa1")
+    if names:
+        model.name_features(Vocabulary.of(names))
+    if n_before:
+        model.partial_fit(ROWS_OF_NAMES[:n_before], LETTERS[:n_before])
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    before_piece(n_pieces, interrupt, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(ROWS_OF_NAMES[n_before:], LETTERS[n_before:])
+    names += [f"row {i}" for i in range(n_before + 8 * n_pieces)]
+    assert (model.vocabulary_.names if names else model.vocabulary_) == (names or None)
+
+
+def test_a_file_written_within_a_call_names_what_has_been_learnt(tmp_path, monkeypatch):
+    """As by a handler of the records of progress; the model in it goes on with the other rows."""
+    model, path = OnlineClassifier("multi", update="pa1"), tmp_path / "model"
+    before_piece(1, lambda: model.save(path), monkeypatch)
+    model.partial_fit(ROWS_OF_NAMES, LETTERS)
+    other = load(path)
+    assert other.n_trials_ == 8 and other.vocabulary_.names == [f"row {i}" for i in range(8)]
+    other.partial_fit(ROWS_OF_NAMES[8:], LETTERS[8:])
+    for each, name in ((model, "model"), (other, "other")):
+        each.save(tmp_path / name)
+    assert (tmp_path / "model").read_bytes() == (tmp_path / "other").read_bytes()
 
 
 def test_a_handler_that_returns_lets_learning_go_on():

@@ -362,3 +362,23 @@ def test_labels_that_appear_while_rows_are_learnt_by_pieces_are_columns_of_the_r
     hits = sum(len(p & t) for p, t in zip(found, sets, strict=True))
     n_said, n_true = sum(map(len, found)), sum(map(len, sets))
     assert result.micro_f1 == pytest.approx(2 * hits / (n_said + n_true))
+
+
+@pytest.mark.parametrize("intercept", [0.0, 1.0])
+@pytest.mark.parametrize("update", ["auto", "simproj", "hinge", "ovr-squared"])
+def test_the_labels_of_a_row_are_those_above_the_threshold(update, intercept):
+    """Without an intercept, no label of a row without features is: all scores are 0."""
+    rows = sparse.csr_array(np.vstack([np.eye(3), np.ones(3), np.zeros(3)]))
+    sets = [{"a"}, {"b"}, {"a", "c"}, {"a", "b"}, {"a", "c"}]
+    settings = {"update": update, "intercept": intercept, "decision": "score"}
+    model = OnlineMultilabelClassifier("multi", **settings, preprocessing=None)
+    model.partial_fit(rows[:4], sets[:4]).partial_fit(rows, sets)
+    above = model.decision_function(rows)
+    if not intercept:
+        assert not above[4].any()
+    labels = model.classes_.tolist()
+    expected = [{r for r, s in zip(labels, row, strict=True) if s > 0} for row in above.tolist()]
+    assert model.predict_label_sets(rows) == expected
+    assert [model.predict_one(rows[[i]]) for i in range(5)] == expected
+    assert model.predict(rows).tolist() == [[int(r in each) for r in labels] for each in expected]
+    assert 0 < above.max() and any(expected) and ((above > 0) & (above < 1)).any()

@@ -202,6 +202,21 @@ def test_what_no_float32_holds_is_refused_before_anything_is_learnt(value):
     assert model.schema_ is None and model.vocabulary_ is None
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e39])
+def test_counts_of_words_are_finite(value):
+    """Of measurements, NaN is a missing value; counts of words leave out what is missing."""
+    words: list[dict[str, Any]] = [{"w": 1.0, f"only {i}": 1.0} for i in range(6)]
+    for n in (0, 1, 5):
+        model = OnlineClassifier()
+        if n:
+            model.partial_fit(words[:n], [0, 1, 0, 1, 0][:n])
+        rows = [words[n], {"w": 1.0, "other": value}]
+        with pytest.raises(KeslerError, match="row 1, feature 'other' is NaN, infinity or too la"):
+            model.partial_fit(rows, [0, 1])
+        names = ["w", *(f"only {i}" for i in range(n))] if n else []
+        assert getattr(model.vocabulary_, "names", []) == names
+
+
 def test_whole_numbers_are_measurements_for_a_learner_that_needs_every_feature():
     model = OnlineClassifier(preprocessing="z-scores")
     for i in range(60):
@@ -424,6 +439,25 @@ def test_members_that_take_no_missing_values_refuse_gaps_in_dictionaries(n, gap)
     assert_array_equal(model.predict_proba(rows), expected)
     assert_array_equal(model.partial_fit(rows[n:], y[n:]).predict_proba(X), OnlineClassifier(
         update=members).partial_fit(X, y).predict_proba(X))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("earlier", "rows", "words"),
+    [
+        (0, [{"a": 1.5, "b": 2.5}, {"a": 0.5}], "^row 1 has no number named 'b'"),
+        (0, [{"a": 1.5}, {"a": 0.5, "b": 2.5}], "^row 0 has no number named 'b'"),
+        (2, [{"a": 1.5, "b": 2.5}, {"b": 0.5}], "^row 1 has no number named 'a'"),
+        (2, [{"a": 0.5, "b": 2.5, "c": 1.5}], "^an earlier row has no number named 'c'"),
+    ],
+    ids=str,
+)
+def test_the_row_that_lacks_a_number_is_named(earlier, rows, words):
+    members = [OnlineClassifier("multi", update="pa1"), OnlineClassifier(**OF_ARRAYS)]
+    model = OnlineClassifier(update=members)
+    if earlier:
+        model.partial_fit([{"a": 1.5, "b": 0.5}] * earlier, [0, 1])
+    with pytest.raises(KeslerError, match=words):
+        model.partial_fit(rows, [0, 1][: len(rows)])
 
 
 @pytest.mark.parametrize("settings", [{}, {"update": "pa1"}], ids=str)

@@ -24,7 +24,7 @@ from kesler import (
 from kesler.data.schema.inference import N_ROWS
 from kesler.hypotheses import Grouped, PerClass
 from kesler.online.metadata import require_members, validated
-from kesler.online.table_state import MOST_LEVELS, TableState, restored
+from kesler.online.table_state import TableState, restored
 from kesler.state.uncertainty import LARGEST_SCORE
 
 MOST_FEATURES, MOST_ROWS = 2**31 - 1, 2**62  # numbers of features are int32
@@ -286,7 +286,7 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
         (kept(columns=[None]), INDPTR),
     ],
     "levels": [
-        (kept(levels=[0, 1, 0, 0, MOST_LEVELS]), INDPTR),
+        (kept(levels=[0, 1, 0, 0, 5]), INDPTR),
         (kept(levels=[0, 1, 0, 0, -1]), INDPTR),
     ],
     "costs": [
@@ -315,9 +315,9 @@ def test_the_bounds_of_a_table_are_in_it():
     assert read("class", stored).n_open == 1
     assert read("class", stored | {"kept": None}).n_open == 0
     levels = state_of("levels").to_json()
-    kept(levels=[0, 1, 0, 0, MOST_LEVELS - 1])(levels)
+    kept(levels=[0, 1, 0, 0, 4])(levels)
     (batch,) = read("levels", levels).kept or ()
-    assert batch.targets.levels.max() == MOST_LEVELS - 1
+    assert batch.targets.levels.tolist() == [0, 1, 0, 0, 4]
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -346,3 +346,16 @@ def test_a_count_is_written_if_it_can_be_read(tmp_path: Path):
     with pytest.raises(KeslerError, match=f"not written, since .* {words}"):
         model.save(path)
     assert load(path).n_trials_ == MOST_ROWS
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf], ids=str)
+@pytest.mark.parametrize("name", ["weights.values", "calibration"])
+def test_numbers_that_are_not_finite_are_not_written(name: str, value: float, tmp_path: Path):
+    path = tmp_path / "model"
+    model = OnlineClassifier("multi", update="pa1").fit([[0.0], [1.0]], ["x", "y"])
+    model.save(path)
+    before = path.read_bytes()
+    model._learner.stored[name].flat[0] = value
+    with pytest.raises(KeslerError, match=f"not written, since {name}.* holds .* rescale"):
+        model.save(path)
+    assert path.read_bytes() == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -869,3 +870,24 @@ def test_what_a_model_shares_with_others_is_shared_by_their_copies(make):
     rule = MIRA()
     model, other = copy.deepcopy((make(update=rule), rule))
     assert model.update is other and other is not rule and other == rule
+
+
+@pytest.mark.parametrize("rows_each", [1, 3, 4])
+def test_the_results_of_trials_in_blocks_are_those_of_all_at_once(rows_each, monkeypatch):
+    """Blocks know fewer classes than the whole call: the scores of later classes are NaN."""
+    X = np.random.default_rng(0).normal(size=(12, 5))
+    y = np.repeat([2, 0, 3, 1, 4, 5], 2)
+    keep = dict.fromkeys(["keep_scores", "keep_probabilities", "keep_traces", "keep_places"], True)
+
+    def trials():
+        model = OnlineClassifier("multi", update="pa1", uncertainty=True)
+        return model._run_trials(X, y, **keep)
+
+    whole = trials()
+    monkeypatch.setattr("kesler.data.inputs.BLOCK_ENTRIES", rows_each * X.shape[1])
+    parts = trials()
+    assert whole.scores.shape == (12, 6) and np.isnan(whole.scores[4, 3:]).all()
+    for field in fields(whole):
+        one, other = getattr(whole, field.name), getattr(parts, field.name)
+        np.testing.assert_array_equal(one, other, field.name)
+        assert len(one) == 12 and one.dtype == other.dtype

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 
-from kesler import KeslerError, OnlineClassifier
+from kesler import KeslerError, OnlineClassifier, load
 from kesler.errors import MismatchWarning
 
 
@@ -110,3 +112,40 @@ def test_columns_that_a_frame_lacks_are_named():
         model.predict(rows).tolist() == lacking.tolist()
     )  # mappings may leave out what is missing
     assert (model.predict(frame[frame.columns[::-1]].assign(more=1)) == y).mean() > 0.9
+
+
+FRAME, _ = frame_of_numbers()
+FORMS: dict[str, Any] = {
+    "frame": FRAME,
+    "another order": FRAME[[*reversed(FRAME.columns)]],
+    "other names": FRAME.rename(columns=lambda name: f"other {name}"),
+    "categories": FRAME.assign(kind=["red", "blue", "red"] * (len(FRAME) // 3)),
+    "array": FRAME.to_numpy(),
+    "sparse": sparse.csr_array(FRAME.to_numpy()),
+    "mappings": FRAME.to_dict("records"),
+    "words": [{f"w{i % 3}": 1.0, "all": 1.0} for i in range(len(FRAME))],
+    "texts": [f"w{i % 3} all" for i in range(len(FRAME))],
+}
+
+
+def answer_for(model: Any, form: str) -> Any:
+    """What a model says of rows of a form: its scores, or why it has none."""
+    try:
+        return model.decision_function(FORMS[form]).tolist()
+    except ValueError as error:
+        return str(error)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("update", ["auto", "pa1"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_model_from_a_file_reads_rows_of_each_form_as_before(form, update, tmp_path):
+    _, y = frame_of_numbers()
+    model = OnlineClassifier(update=update).fit(FORMS[form], y)
+    model.save(tmp_path / "model")
+    other = load(tmp_path / "model")
+    names = [getattr(each, "feature_names_in_", None) for each in (model, other)]
+    assert repr(names[0]) == repr(names[1])
+    assert (names[0] is not None) == (form in ("frame", "another order", "other names"))
+    for each in FORMS:
+        assert answer_for(other, each) == answer_for(model, each), each

@@ -218,6 +218,19 @@ def test_a_learner_of_measurements_learns_the_inputs_as_an_array(make, target_of
 
 
 @each_target
+def test_files_with_other_inputs_than_were_learnt_are_refused(make, target_of, tmp_path):
+    rows, labels = table(4)
+    make().fit(rows, [*map(target_of, labels)]).save(tmp_path / "m")
+    arrays, metadata = model_file.load(tmp_path / "m")
+    stored = metadata["table"]["inputs"]
+    for other in (stored[1:], stored[:-1], [*stored, ["later", "number", [], 0]]):
+        metadata["table"]["inputs"] = other
+        model_file.save(tmp_path / "altered", arrays, metadata)
+        with pytest.raises(KeslerError, match=r"the model's table has \d+ inputs, and what learns"):
+            load(tmp_path / "altered")
+
+
+@each_target
 def test_any_split_and_a_file_in_between_are_the_same_in_place_of_features(
     make, target_of, tmp_path
 ):

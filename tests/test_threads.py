@@ -386,6 +386,28 @@ def test_a_row_that_waited_while_another_call_began_again_is_learnt_after_it():
     np.testing.assert_array_equal(model.decision_function(ROWS), other.decision_function(ROWS))
 
 
+OF_ONE_ROW = "predict_one predict_proba_one predict_set_one predict_top_one explain_one"
+
+
+@pytest.mark.parametrize("call", [*OF_ONE_ROW.split(), "confidence_one", "sure"])
+def test_a_row_is_answered_by_one_state_while_another_call_begins_again(call):
+    def fitted(y):
+        return OnlineClassifier("multi", update="pa1", uncertainty=True).fit(ROWS, y)
+
+    def answer(model):
+        if call == "sure":
+            return model.predict_one(ROWS[1], min_confidence=0.0)
+        found = getattr(model, call)(ROWS[1])
+        return found.to_dict() if call == "explain_one" else found
+
+    model, y = fitted([0, 1, 2] * 4), [*"aabbc"] * 2 + [*"ab"]
+    expected = [answer(model), answer(fitted(y))]
+    assert expected[0] != expected[1]
+    model._learner.lock = BegunAgain(lambda: model.fit(ROWS, y))
+    assert answer(model) in expected
+    assert model.classes_.tolist() == [*"abc"]  # the other call came in between
+
+
 def test_groups_are_joined_under_the_lock():
     hypotheses = Grouped({"all": [0, 1, 2]})
     model = guarded(OnlineClassifier(hypotheses, update="pa1").fit(ROWS, [0, 1, 2] * 4))

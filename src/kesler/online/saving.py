@@ -249,7 +249,7 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
     if model._learner.memory is not None and model._learner.n_named_features != len(names or ()):
         raise damaged(f"names are {len(names or ())}, not one for each of its features")
     reader.names, reader.sub_experts, reader.width = names, experts, width
-    if width is not None and names is not None:
+    if width is not None and names is not None and metadata["table"] is None:
         reader.column_names = np.array(metadata["names"], dtype=object)
     if metadata["declared"]:
         model._learner.classes.require_admissible(metadata["declared"])
@@ -270,15 +270,15 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
 
 
 def _require_inputs(learner: AnyLearner, inputs: Inputs | None) -> None:
-    """Tell an ensemble of the inputs of a table; raise unless its members read these."""
-    readers = [each for each in learner.members if each.lists_all]
-    if inputs is None or not (readers and isinstance(learner, EnsembleLearner)):
+    """Tell an ensemble of the inputs of a table; raise unless what reads arrays reads these."""
+    if inputs is None:
         return
-    learner.n_columns = inputs.n_columns
-    for each in readers:
+    if isinstance(learner, EnsembleLearner):
+        learner.n_columns = inputs.n_columns
+    for each in (each for each in learner.members if each.lists_all):
         n = len(inputs) if each.has_z_scores else inputs.n_columns
         if (each.n_inputs or n, each.n_features) != (n, each.width_of(n)):
-            raise damaged(f"a table has {n} inputs, and its members read others")
+            raise damaged(f"table has {n} inputs, and what learns from it reads others")
 
 
 def _restore_ranks(
@@ -287,7 +287,7 @@ def _restore_ranks(
     described, ranks = metadata["ranks"], learner.ranks
     if ranks is None:
         if described:
-            raise damaged(f"there are {len(described)} ranks, and none in the settings")
+            raise damaged(f"ranks are {len(described)}, and there are none in the settings")
         return
     found = []
     for i, contents in enumerate(described):
@@ -304,7 +304,7 @@ def _learner_of(
     learner: AnyLearner = resolved._new_learner(dense=metadata["dense"])
     singles, contents_of = learner.members, described["learners"]
     if len(singles) != len(contents_of):
-        raise damaged(f"there are {len(contents_of)} learners, and {len(singles)} in use")
+        raise damaged(f"learners are {len(contents_of)}, and those in use {len(singles)}")
     for i, (single, contents) in enumerate(zip(singles, contents_of, strict=True)):
         mark = f"{i}." if single is not learner else ""
         own = {n.removeprefix(mark): array for n, array in arrays.items() if n.startswith(mark)}

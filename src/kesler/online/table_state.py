@@ -29,8 +29,6 @@ from kesler.learner.targets import NOTHING_SAID, Kind, Targets
 from kesler.online.metadata import is_label
 from kesler.state.fields import damaged
 
-MOST_LEVELS = 1 << 20
-
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -284,7 +282,7 @@ def _targets(stored: Any, answer: Kind, n_virtual: int) -> Targets:
     costs = np.array(stored.get("costs", ()), dtype=np.float64)
     labels, columns = list(stored["labels"]), tuple(stored["columns"])
     names_many = answer in ("levels", "sets", "costs")
-    highest = {"levels": MOST_LEVELS, "costs": 2}.get(answer, 1)
+    n_levels = {"levels": len(labels), "costs": 2}.get(answer, 1)
     if not (
         indptr.ndim == levels.ndim == 1
         and len(levels) == len(labels)
@@ -292,7 +290,7 @@ def _targets(stored: Any, answer: Kind, n_virtual: int) -> Targets:
         and indptr[-1] == len(labels)
         and (np.diff(indptr) >= (not names_many)).all()
         and (names_many or (len(labels) == len(indptr) - 1 and not columns))
-        and ((levels >= 0) & (levels < highest)).all()
+        and ((levels >= 0) & (levels < n_levels)).all()
         and all(map(is_label, [*labels, *columns]))
         and costs.shape == (len(labels) if answer == "costs" else 0,)
         and np.isfinite(costs).all()

@@ -53,7 +53,10 @@ def assessed_rows(model: Model, rows: Rows) -> Iterator[Assessment]:
 
 def assessed_one(model: Model, x: Any) -> Assessment:
     """Return what is said of one row."""
-    learner = estimating(model)
+    return _assessed_by(estimating(model), model, x)
+
+
+def _assessed_by(learner: AnyLearner, model: Model, x: Any) -> Assessment:
     with learner.lock:
         return learner.assess(model._input.row_to_score(model, x, learner))
 
@@ -123,11 +126,9 @@ def confident(model: Model, X: Any, least: Any) -> npt.NDArray[Any]:
 
 def confident_one(model: Model, x: Any, least: Any) -> Any:
     """Return the prediction of one row, None if its confidence is below the least."""
-    learner = estimating(require_single(model))
-    with learner.lock:
-        said = assessed_one(model, x)
-        label = learner.classes.labels[said.predictions[0]]
-        return _answered([label], said.confidence, least)[0]
+    learner = estimating(require_single(model))  # the same for the label: others may begin again
+    said = _assessed_by(learner, model, x)
+    return _answered([learner.classes.labels[said.predictions[0]]], said.confidence, least)[0]
 
 
 def require_no_new(model: Model, new: bool) -> None:
