@@ -507,32 +507,40 @@ def learns(model: Any, rows: Any, y: Any) -> bool:
     return True
 
 
-CLASSIFIERS = [
-    OnlineClassifier(),
-    OnlineClassifier("multi", update="pa1"),
-    OnlineClassifier("multi", update="pa1", preprocessing="z-scores"),
-    OnlineClassifier("multi", update="pa1", preprocessing="counts"),
-    OnlineClassifier("single", "gaussian-ratio", update="pa1"),
-    OnlineClassifier("single", "distance", update="pa1"),
-    OnlineClassifier("hybrid", update="pa1"),
-    OnlineClassifier("hybrid", update="pa1", kernel="rbf"),
-    OnlineClassifier("multi", update="pa1", kernel="rbf", preprocessing="ranges"),
-    OnlineClassifier(update=ExtraTrees(n_trees=2)),
-    OnlineClassifier(update="ensemble"),
-    OnlineClassifier(columns={}),
-    OnlineClassifier(update="pa1", columns={}),
-    Ensemble([OnlineClassifier("hybrid", update="pa1"), LinearMax("romma")]),
-    Ensemble([OnlineClassifier(update="softmax"), OnlineClassifier(update="pa1")]),
-    Ensemble([OnlineClassifier(update="pa1"), OnlineClassifier(update=ExtraTrees(n_trees=2))]),
-    CostSensitiveClassifier("hybrid", update="mira"),
-    OnlineOrdinalClassifier("hybrid", update="pa1"),
-    OnlineMultilabelClassifier("multi", update="pa1"),
-    OnlineLabelRanker("hybrid", update="pa1"),
+TAGGED: list[tuple[Any, bool, bool]] = [
+    (OnlineClassifier(), True, True),
+    (OnlineClassifier("multi", update="pa1"), True, False),
+    (OnlineClassifier("multi", update="pa1", preprocessing="z-scores"), False, True),
+    (OnlineClassifier("multi", update="pa1", preprocessing="counts"), True, False),
+    (OnlineClassifier("multi", update="pa1", preprocessing="scale"), True, True),
+    (OnlineClassifier("single", "gaussian-ratio", update="pa1"), False, False),
+    (OnlineClassifier("single", "distance", update="pa1"), False, False),
+    (OnlineClassifier("hybrid", update="pa1"), True, False),
+    (OnlineClassifier("hybrid", update="pa1", kernel="rbf"), True, False),
+    (OnlineClassifier("multi", update="pa1", kernel="rbf", preprocessing="ranges"), False, True),
+    (OnlineClassifier(update=ExtraTrees(n_trees=2)), False, True),
+    (OnlineClassifier(update="ensemble"), True, True),
+    (OnlineClassifier(columns={}), False, True),
+    (OnlineClassifier(update="pa1", columns={}), False, True),
+    (Ensemble([OnlineClassifier("hybrid", update="pa1"), LinearMax("romma")]), True, False),
+    (Ensemble([OnlineClassifier(update="softmax"), OnlineClassifier(update="pa1")]), True, False),
+    (
+        Ensemble([OnlineClassifier(update="pa1"), OnlineClassifier(update=ExtraTrees(n_trees=2))]),
+        False,
+        False,
+    ),
+    (CostSensitiveClassifier("hybrid", update="mira"), True, False),
+    (OnlineOrdinalClassifier("hybrid", update="pa1"), True, False),
+    (OnlineMultilabelClassifier("multi", update="pa1"), True, False),
+    (OnlineLabelRanker("hybrid", update="pa1"), True, False),
 ]
+"""Estimators, and whether they take sparse rows and missing values."""
 
 
-@pytest.mark.parametrize("model", CLASSIFIERS, ids=repr)
-def test_tags_say_which_rows_are_learnt(model):
+@pytest.mark.parametrize(
+    ("model", "takes_sparse", "takes_gaps"), TAGGED, ids=[repr(each) for each, *_ in TAGGED]
+)
+def test_tags_say_which_rows_are_learnt(model, takes_sparse, takes_gaps):
     """scikit-learn leaves out the checks of all that an estimator says it does not take."""
     with_gaps = X[:40].copy()
     with_gaps[::7, 0] = np.nan
@@ -541,11 +549,21 @@ def test_tags_say_which_rows_are_learnt(model):
     if type(model) is CostSensitiveClassifier:
         y = [{label: 0.0, -1: 1.0} for label in y.tolist()]
     assert learns(model, X[:40], y)
-    assert tags.input_tags.sparse == learns(model, sparse.csr_array(X[:40]), y)
-    assert tags.input_tags.allow_nan == learns(model, with_gaps, y)
+    assert learns(model, sparse.csr_array(X[:40]), y) is takes_sparse
+    assert learns(model, with_gaps, y) is takes_gaps
+    assert (tags.input_tags.sparse, tags.input_tags.allow_nan) == (takes_sparse, takes_gaps)
     assert tags.target_tags.required
     with pytest.raises(KeslerError, match="requires y to be passed"):
         clone(model).fit(X[:40], None)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"update": "unknown"}, {"update": "pa1", "budget": 3}], ids=str
+)
+def test_settings_that_are_refused_have_tags(settings):
+    """They are refused when rows are learnt, as scikit-learn wants it."""
+    found = get_tags(OnlineClassifier(**settings)).input_tags
+    assert (found.sparse, found.allow_nan) == (True, False)
 
 
 def test_rows_sorted_by_rank_or_label_need_no_shuffling():
