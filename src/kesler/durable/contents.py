@@ -11,7 +11,6 @@ from typing import Any, cast
 import numpy as np
 
 from kesler.data.labels import is_missing, plain
-from kesler.data.schema.cells import plain as plain_cell
 from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError
 
@@ -122,6 +121,8 @@ def _cell(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         entries = sorted(value) if isinstance(value, (set, frozenset)) else value
         return {"list": [_cell(plain(each)) for each in entries]}
+    from kesler.data.schema.cells import plain as plain_cell
+
     return _cell(plain_cell(value))
 
 
