@@ -60,7 +60,7 @@ class ExtraTrees(UpdateRule):
     -----
     Measurements alone, each row with all features; missing values, NaN, go to the second child of
     each node. A row costs :math:`O(T \log n + k)` for k classes and trees of n rows, and growing
-    :math:`O(T n \sqrt d \log n)` at each doubling: on `letter`, 16 features and 26 classes, some 12
+    :math:`O(T n \sqrt d \log n)` at each doubling: on `letter`, 16 features and 26 classes, some 8
     microseconds a row. The rows take 4 bytes for each feature, the trees up to 56 bytes for each
     row and tree. Each leaf counts at most four classes. The random numbers depend on the number of
     those before alone, so that the same rows give the same trees.

@@ -20,9 +20,8 @@ class CompactClassifier(CompactModel):
 
     with few weights w, of few bits each, by how much the feature raises the score of a class above
     the median of all classes, n the sum of squared counts, damped, and b the intercept of the
-    class, 0 without any. Both parameters of the
-    probabilities are those that the classifier has learnt. Instead of names it holds hashes of
-    them.
+    class, 0 without any. Both parameters of the probabilities are those that the classifier has
+    learnt. Instead of names it holds hashes of them.
 
     Parameters
     ----------
