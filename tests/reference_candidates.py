@@ -158,7 +158,8 @@ class ReferenceCandidates:
 
     def visited(self, x: Array) -> list[int]:
         """Return the features whose classes get points, in order."""
-        sizes = {int(i): int((self.counts[i] > 0).sum()) for i in np.flatnonzero(x)}
+        own = range(int(self.intercept != 0), self.n)
+        sizes = {i: int((self.counts[i] > 0).sum()) for i in own if x[i]}
         places = {i: self.place_count(size) for i, size in sizes.items() if size}
         found, n_places = [], 0
         for i in sorted(places, key=lambda i: (places[i], i)):

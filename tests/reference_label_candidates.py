@@ -34,6 +34,8 @@ class Said:
 class ReferenceLabelCandidates(ReferenceCandidates):
     """A learner of label sets: the default for words, where there are more than `beyond` labels."""
 
+    intercept: float = 1.0
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.w.shared, self.g.shared = self.w.shared[:1], self.g.shared[:1]
@@ -45,7 +47,7 @@ class ReferenceLabelCandidates(ReferenceCandidates):
         damped = np.where(size >= 1, 1 + np.log(np.maximum(size, 1)), size)
         v = damped * np.sqrt(0.1 + np.maximum(self.gained, 0) / (self.with_feature + 3))
         v /= np.sqrt((v**2).sum()) or 1.0
-        v[0] = 1.0
+        v[0] = self.intercept
         return np.asarray(v)
 
     def contrasts(self, x: Array, r: int) -> Array:

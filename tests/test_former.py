@@ -16,6 +16,7 @@ from sklearn.base import clone
 import kesler
 import write_former
 from kesler import (
+    BanditClassifier,
     FilterTree,
     JointBoostClassifier,
     KeslerError,
@@ -26,6 +27,7 @@ from kesler import (
     StructuredLearner,
 )
 from kesler.durable import Journal
+from kesler.settings.codec import estimator_of, settings_of
 
 FORMER = Path(__file__).parent / "former"
 SCORES = json.loads((FORMER / "scores.json").read_text())
@@ -91,8 +93,27 @@ def test_a_journal_of_each_release_says_the_same(path, tmp_path):
         assert journal.check() == []
         for name, said in expected.items():
             kind = name.removeprefix("journal ")
-            model = journal.open(kind).copy()
+            model = journal.open(kind, write_former.MODELS[kind][0]()).copy()
             np.testing.assert_array_equal(write_former.scores(model, kind), said)
+
+
+FORMAT_3 = {
+    "a classifier": OnlineClassifier(),
+    "an ensemble": OnlineClassifier(update="ensemble"),
+    "feedback": BanditClassifier(["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("model", FORMAT_3.values(), ids=FORMAT_3)
+def test_words_had_no_intercept_before_format_3(model):
+    written = settings_of(model)
+    for version, of_words in ((2, 0.0), (3, 1.0)):
+        for rows, intercept in (([{"a": 1.0}, {"b": 1.0}], of_words), ([[0.5], [1.5]], 1.0)):
+            read = clone(estimator_of({**written, "format": version}))
+            assert settings_of(read) == written
+            used = read.fit(rows, ["a", "b"]).resolved_
+            first = used.update[0] if isinstance(used.update, list) else used
+            assert first.intercept == intercept
 
 
 DUMPS = ["joblib", *(["skops"] if importlib.util.find_spec("skops") else [])]

@@ -87,7 +87,8 @@ class Reference:
         sizes = {name: each + len(name.encode()) for name in names}
         if fixed + sum(sizes.values()) + min(512 * len(names), 2**25) <= self.limit:
             return
-        table = learner.hypothesis_weights()[learner._of_classes][:, : learner.n_known]
+        # The first feature is that of the intercept.
+        table = learner.hypothesis_weights()[learner._of_classes][1:, : learner.n_known]
         worth = {n: self.counts[n] * abs(table[i]).max() for i, n in enumerate(names)}
         best = sorted(range(len(names)), key=lambda i: (worth[names[i]], i), reverse=True)
         held, kept = float(fixed), set[str]()

@@ -78,7 +78,8 @@ def test_members_learn_the_inputs_as_an_ensemble_learns_an_array_of_them(seed, h
     for member, own in zip(model._learner.members[1:], alone._learner.members, strict=True):
         for name, stored in own.arrays().items():
             assert_array_equal(member.arrays()[name], stored, err_msg=name)
-    single = OnlineClassifier(hypotheses=words.hypotheses, preprocessing=words.preprocessing)
+    shared = ("hypotheses", "preprocessing", "intercept")
+    single = OnlineClassifier(**{name: getattr(words, name) for name in shared})
     mistakes = getattr(single, how)(rows, labels).n_mistakes_
     assert model._learner.members[0].n_mistakes == mistakes
 

@@ -13,7 +13,7 @@ from kesler.durable.chain import Beginning, faults_of
 from kesler.durable.contents import from_json, require_name
 from kesler.durable.failures import JournalError
 from kesler.durable.model import Model
-from kesler.durable.settings import settings_of
+from kesler.durable.settings import estimator_of, settings_of
 from kesler.durable.storage import Storage
 from kesler.errors import KeslerError
 
@@ -128,7 +128,7 @@ class Journal:
         settings = None if estimator is None else settings_of(estimator)
         with self._lock:
             key, known = self._made(name, settings)
-            if settings is not None and settings != known:
+            if settings not in (None, known, settings_of(estimator_of(known))):
                 raise KeslerError(
                     f"the model {name!r} has other settings than {estimator!r:.200}: open it "
                     "without an estimator, or use another name"

@@ -32,7 +32,7 @@ class UncertaintyTrace:
     >>> trace.new[:2].round(1).tolist(), bool(trace.new[-1] < 0.02)
     ([1.0, 0.7], True)
     >>> trace.sizes(0.99).max().item()
-    2.0
+    3.0
     """
 
     table: Doubles

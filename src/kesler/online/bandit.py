@@ -42,7 +42,7 @@ from kesler.online.named_rule import beside
 from kesler.online.uncertain import confident_one
 from kesler.preconditioners import Preconditioner
 from kesler.preprocessing import Preprocessing
-from kesler.settings.table import AUTO
+from kesler.settings.table import AUTO, as_meant
 from kesler.updates.bandit import FEEDBACK_RULES, FeedbackRule
 from kesler.updates.rule import UpdateRule
 
@@ -120,7 +120,7 @@ class _BanditMaker(Maker):
         return "score"  # exploration is around the most probable class
 
     def chosen(self, given: Settings, *, dense: bool) -> dict[str, Any]:
-        update = given["update"]
+        update, given = given["update"], as_meant(given, dense=dense)
         if isinstance(update, str) and update == AUTO:
             given = of_feedback(given, dense=dense)
         elif isinstance(update, FeedbackRule) or _is_named(update, FEEDBACK_RULES):

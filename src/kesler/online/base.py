@@ -621,7 +621,7 @@ or sparse row
         ...     if mail.query_one(words):
         ...         mail = mail.learn_one(words, folder)
         >>> mail.n_offered_, mail.n_asked_, mail.n_trials_
-        (99, 37, 38)
+        (99, 41, 42)
         """
         from kesler.online.querying import query_one
 

@@ -64,8 +64,13 @@ def of_words(view: FeatureMap | None = None) -> Settings:
         "preconditioner": AdaGrad(),
         "on_new_class": "inherit",
         "preprocessing": Counts(information=True),
-        "intercept": 0.0,
+        "intercept": 1.0,
     }
+
+
+def of_cells() -> Settings:
+    """Return the settings of the learner of words that reads the features of tables."""
+    return {**of_words(), "intercept": 0.0}
 
 
 def of_measurements(view: FeatureMap | None = None) -> Settings:
@@ -142,11 +147,11 @@ def members_of_default(*, dense: bool, inputs: Inputs | None = None) -> list[Set
     if inputs is None:
         return _of_measurements() if dense else []
     if not inputs.has_vectors:
-        return [of_words(), *_of_measurements(inputs)]
+        return [of_cells(), *_of_measurements(inputs)]
     if inputs.n_columns == len(inputs):
-        return [of_words(), of_mapped()]
+        return [of_cells(), of_mapped()]
     lines = {**of_measurements(), "preprocessing": ZScores()}
-    return [of_words(), *_of_measurements(inputs), of_mapped(), lines]
+    return [of_cells(), *_of_measurements(inputs), of_mapped(), lines]
 
 
 def _of_measurements(inputs: Inputs | None = None) -> list[Settings]:
@@ -230,21 +235,16 @@ def of_ranks(view: FeatureMap | None = None, *, dense: bool) -> Settings:
         "hypotheses": [*default["hypotheses"], Ordered()],
         "update": LogisticGradient(1.5, invariant=True),
         "on_new_class": "learn",
-        "intercept": 1.0,
         "decision": "median",
     }
 
 
 def of_sets(view: FeatureMap | None = None, *, dense: bool) -> Settings:
     """Return the settings for label sets."""
-    own = {"update": OneVsRestLogistic(1.0), "on_new_class": "learn"}
     if not dense:
-        own = {
-            "update": OneVsRestHinge(),
-            "on_new_class": "inherit",
-            "preprocessing": Counts(information=True),
-        }
-    return {**of_mapped(view, dense=dense), **own, "intercept": 1.0, "decision": "f1"}
+        return {**of_words(view or Contrast()), "decision": "f1"}
+    own = {"update": OneVsRestLogistic(1.0), "on_new_class": "learn"}
+    return {**of_mapped(view), **own, "decision": "f1"}
 
 
 def of_rankings(view: FeatureMap | None = None, *, dense: bool) -> Settings:

@@ -39,7 +39,7 @@ from kesler.preprocessing import resolve_preprocessing
 from kesler.preprocessing.expansion import Expansion
 from kesler.preprocessing.method import Preprocessing
 from kesler.preprocessing.replay import resolve_replay
-from kesler.settings.table import AUTO, SETTINGS, given_of
+from kesler.settings.table import AUTO, SETTINGS, as_meant, given_of
 from kesler.updates.rule import UpdateRule
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class Maker:
 
     def chosen(self, given: Settings, *, dense: bool) -> dict[str, Any]:
         """Return the settings, with defaults resolved for the kind of the rows."""
-        return resolve(given, dense=dense, answer=self.answer.kind)
+        return resolve(as_meant(given, dense=dense), dense=dense, answer=self.answer.kind)
 
     def rule(self, given: Settings, update: Any) -> UpdateRule:
         """Return the rule of this name with the parameters that stand beside it."""
@@ -313,7 +313,7 @@ class Maker:
 
         inputs : those of a table, which some members read; None without any.
         """
-        beside = given_of(given)
+        beside = given_of(as_meant(given, dense=dense or inputs is not None))
         update = beside.pop("update", AUTO)
         if self.answer.kind != "class" or "update" not in given:
             return None

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from kesler.settings.table import FormerAuto
+
 Settings = dict[str, Any]
 
 # Where parts were when the journals of Kesler 0.1 were written.
@@ -21,7 +23,20 @@ _OF_EXPLORATION = ("classes", "exploration", "weighted", "seed")
 
 
 def settings(written: Mapping[str, Any]) -> Settings:
-    """Return the settings of an estimator that a journal of format 1 holds."""
+    """Return the settings of an estimator that a file or a journal of a format before holds."""
+    if written.get("format", 1) == 1:
+        written = _of_format_1(written)
+    parameters, name = {**written["parameters"]}, written["name"]
+    if parameters.get("intercept") == "auto" and name in _WITHOUT_INTERCEPT:
+        parameters["intercept"] = FormerAuto("auto")
+    return {**written, "parameters": parameters}
+
+
+# The estimators whose default for words had no intercept.
+_WITHOUT_INTERCEPT = ("OnlineClassifier", "BanditClassifier")
+
+
+def _of_format_1(written: Mapping[str, Any]) -> Settings:
     parameters = {name: _value(each) for name, each in written["parameters"].items()}
     if parameters.get("preprocessing") == "auto":
         parameters["preprocessing"] = "scale"

@@ -431,3 +431,15 @@ def given_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     {'half_life': 100}
     """
     return {name: each for name, each in parameters.items() if SETTINGS[name].is_given(each)}
+
+
+class FormerAuto(str):
+    """The intercept "auto" of settings before format 3: words had none by default."""
+
+    __slots__ = ()
+
+
+def as_meant(given: Mapping[str, Any], *, dense: bool) -> Mapping[str, Any]:
+    """Return settings for such rows, with what another version called "auto" as it meant it."""
+    is_former = isinstance(given.get("intercept"), FormerAuto) and not dense
+    return {**given, "intercept": 0.0} if is_former else given

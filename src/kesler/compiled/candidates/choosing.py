@@ -2,9 +2,10 @@
 
 A class has n log((T + 1) / (n_i + 1/2))^2 points for each feature i of the row, which n of its rows
 have had, and n_i of all T rows: frequent classes have more. With points divided by the number of
-rows of the class, or by its root, the right class was less often among the candidates. Features are
-visited in the order of their numbers of entries, the fewest first, up to a budget of entries. A
-number counts as the least power of two of which it is three quarters at most.
+rows of the class, or by its root, the right class was less often among the candidates. The feature
+of the intercept, which all rows have, gives none. Features are visited in the order of their
+numbers of entries, the fewest first, up to a budget of entries. A number counts as the least power
+of two of which it is three quarters at most.
 """
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
@@ -53,7 +54,7 @@ def choose(learner, candidates, indices, k):
 def add_points(learner, candidates, indices):
     """Add the points of each feature to the classes that had it; return how many have points."""
     n_touched, visited, keys = 0, 0, candidates.choice.keys
-    for j in range(list_features(candidates, indices)):
+    for j in range(list_features(candidates, indices[learner.preprocessing.n_constant :])):
         p, i = keys[j] >> FEATURE_BITS, keys[j] & ((1 << FEATURE_BITS) - 1)
         if visited > 0 and visited + (1 << p) > candidates.budget:
             return n_touched
