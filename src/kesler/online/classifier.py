@@ -92,9 +92,11 @@ default "auto"
         rarer. ``Costs(..., "steps")`` limits the steps of projections by costs instead; see
         :class:`~kesler.costs.Costs`.
     intercept : float or "auto", default "auto"
-        The value of a constant feature added to every row, 0 for none. With "multi" its weights
-        are the intercepts of the classes; with sub-experts they are Mesterharm's threshold
-        sub-experts. With larger values intercepts are learnt faster.
+        The value of a constant feature added to every row, 0 for none. With a hypothesis for each
+        class its weights are the intercepts of the classes, which learn how common each is; with
+        sub-experts they are Mesterharm's threshold sub-experts. With larger values intercepts are
+        learnt faster. "auto" is 1 for the default learners of texts and of measurements, and 0
+        with a named update rule, with a kernel, in trees, and for the words of tables.
     kernel : "rbf", "polynomial", "linear", kernel or None, default None
         A Mercer kernel of :mod:`kesler.kernels` or the user's own (:func:`~kesler.mercer_kernel`):
         hypotheses are then sums of K over the rows, or feature maps of rows, of their updates,
@@ -277,8 +279,8 @@ default "auto"
     (:mod:`kesler.online.defaults`). If rows list only non-zeros, such as words, the defaults are:
     damped counts, weighed by what each word has said of the classes, and rows normalised to length
     1; one-vs-rest hinge loss with the AdaGrad preconditioner and steps that never overshoot; one
-    hypothesis for each class and two for all classes, over the relative and the plain contrast of
-    word frequencies; of short texts also pairs of words and runs of characters, see `fit`.
+    hypothesis for each class, with an intercept, and two for all classes, over the relative and the
+    plain contrast of word frequencies; of short texts also pairs of words and runs of characters, see `fit`.
 
     If rows list every feature, the default is an ensemble of five learners: softmax with AdaGrad
     over z-scores, bins and pairs of bins; least squares with the second-order preconditioner over
