@@ -257,15 +257,33 @@ def test_4_parameters_are_those_given_and_what_is_in_use_learns_the_same():
     assert held(again) == held(model)
 
 
-def test_5_fit_counts_rows_once_and_as_often_as_it_is_told():
+@pytest.mark.parametrize("how", ["alone", "alone, shuffled", "pool", "ensemble"])
+def test_5_fit_counts_rows_once(how):
     stream = make_stream(8, n_rows=90)
-    X, y, update = stream.X, stream.y, ExtraTrees(3, 64)
-    once = OnlineClassifier(update=update).partial_fit(X, y)
-    assert held(OnlineClassifier(update=update).fit(X, y)) == held(once)
-    twice = OnlineClassifier(update=update, epochs=2, shuffle=False).fit(X, y)
-    trees = [each._learner.arrays() for each in (twice, once.partial_fit(X, y))]
+    update, shuffle = ExtraTrees(3, 64), how == "alone, shuffled"
+    epochs = 1 if how.startswith("alone") else 3
+    members = [OnlineClassifier(update=each) for each in (update, "pa1")]
+    made = {
+        "pool": OnlineClassifier(update=members, epochs=epochs, shuffle=shuffle),
+        "ensemble": Ensemble(members, epochs=epochs, shuffle=shuffle),
+    }.get(how, OnlineClassifier(update=update, epochs=epochs, shuffle=shuffle))
+    learner = made.fit(stream.X, stream.y)._learner
+    trees = getattr(learner, "members", [learner])[0]
+    order = np.random.default_rng(0).permutation(90) if shuffle else np.arange(90)
+    once = OnlineClassifier(update=update).partial_fit(stream.X[order], stream.y[order])
+    found, wanted = trees.arrays(), once._learner.arrays()
     for name in ("rows", "codes", "cuts", "owners", "amounts", "priors", "grown"):
-        assert_array_equal(trees[0][f"forest.{name}"], trees[1][f"forest.{name}"])
+        assert_array_equal(found[f"forest.{name}"], wanted[f"forest.{name}"])
+
+
+@pytest.mark.parametrize("shuffle", ["auto", True, False])
+def test_5_trees_refuse_to_count_rows_again(shuffle):
+    stream = make_stream(8, n_rows=20)
+    model = OnlineClassifier(update=ExtraTrees(3, 64)).fit(stream.X, stream.y)
+    before = held(model)
+    with pytest.raises(KeslerError, match=r"epochs=2: .* would count each row 2 times"):
+        model.set_params(epochs=2, shuffle=shuffle).fit(stream.X, stream.y)
+    assert held(model) == before
 
 
 def test_6_rows_without_weight_teach_nothing():

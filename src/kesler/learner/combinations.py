@@ -68,11 +68,22 @@ def require_place_for_trees(rule: UpdateRule, *, grows_trees: bool) -> None:
         )
 
 
-def require_epochs(epochs: Any) -> int:
-    """Return a number of passes over the rows; raise KeslerError unless it is 1 or more."""
+def require_epochs(epochs: Any, update: Any = None) -> int:
+    """Return a number of passes over the rows.
+
+    Raises
+    ------
+    KeslerError
+        Unless it is 1 or more, and 1 if trees, the given update, would count the rows again.
+    """
     if not isinstance(epochs, Integral) or isinstance(epochs, bool) or epochs < 1:
         raise KeslerError(
             f"epochs={epochs!r} must be an integer of 1 or more: `fit` learns all rows that often"
+        )
+    if int(epochs) > 1 and isinstance(update, UpdateRule) and update.has_trees:
+        raise KeslerError(
+            f"epochs={epochs!r}: {update!r} would count each row {epochs} times and learn nothing "
+            "more: leave epochs out, or choose another update rule"
         )
     return int(epochs)
 
