@@ -131,27 +131,23 @@ def require_measurable(
             f"{preconditioner!r}: choose another rule, for example simproj, or "
             'preconditioner="euclidean"'
         )
-    if preconditioner.is_full and any(
+    if not preconditioner.measures_views and any(
         part.feature_map is not None or isinstance(part, Ordered) for part in parts
     ):
+        measures = (
+            "has one matrix for the features of x"
+            if preconditioner.is_full
+            else "measures each feature in units of its largest value"
+        )
         raise KeslerError(
-            f"{preconditioner!r} has one matrix for the features of x, but views depend on the "
-            'classes: use hypotheses="multi" or groups without a map, or '
-            'preconditioner="adagrad"'
+            f"{preconditioner!r} {measures}, but views depend on the classes: use "
+            'hypotheses="multi" or groups without a map, or preconditioner="adagrad"'
         )
     if preconditioner.has_bets and rule.as_gradient() is None:
         raise KeslerError(
             f"{rule!r} computes its steps from their norms, but {preconditioner!r} has no step "
             "sizes to measure them in: choose a rule that follows the gradient of a loss, such as "
             'hinge, softmax or ovr-squared, or preconditioner="adagrad"'
-        )
-    if preconditioner.unit == "features" and any(
-        part.feature_map is not None or isinstance(part, Ordered) for part in parts
-    ):
-        raise KeslerError(
-            f"{preconditioner!r} measures each feature in units of its largest value, but views "
-            'depend on the classes: use hypotheses="multi" or groups without a map, or '
-            'preconditioner="adagrad"'
         )
 
 
