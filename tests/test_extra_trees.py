@@ -558,8 +558,28 @@ def test_dictionaries_whose_numbers_come_and_go_are_learnt_with_columns():
     for row, label in zip(rows * 3, labels * 3, strict=True):
         model.learn_one(row, label)
     assert model.predict([rows[2], rows[20]]).tolist() == ["class 2", "few"]
-    with pytest.raises(KeslerError, match=r"with columns=\{\} dictionaries of numbers are dense"):
+    with pytest.raises(KeslerError, match=r"dense with columns=\{\} if the first has a number"):
         OnlineClassifier(update=ExtraTrees()).partial_fit(rows, labels)
+
+
+@pytest.mark.filterwarnings("ignore:column")
+@pytest.mark.parametrize(
+    "first", [{"n": 1}, {"n": 1.5, "m": 2, "k": "x"}, {"on": "2026-01-02"}], ids=str
+)
+@pytest.mark.parametrize(
+    "row", [{}, {"k": "x"}, {"n": None}, {"is": True}, {"n": 2}, {"on": "2026-01-03"}], ids=str
+)
+def test_the_advice_for_tables_without_numbers_helps(first, row):
+    """Rows that are refused as the first ones are learnt behind a row as the error asks for."""
+    model = OnlineClassifier(update=ExtraTrees(2), columns={})
+    if not {"n", "on"} & {name for name, cell in row.items() if cell is not None}:
+        with pytest.raises(KeslerError, match="if the first has a number or a date"):
+            clone(model).learn_one(row, "a")
+    model.learn_one(first, "a").learn_one(row, "b")
+    assert model.n_trials_ == 2 and model.predict_one(row) in ("a", "b")
+    for refused in ({"text": "one of many words " * 9}, {"tags": ["a", "b"]}):
+        with pytest.raises(KeslerError, match="no column is a text or a list"):
+            clone(model).partial_fit([first, refused], ["a", "b"])
 
 
 def test_values_may_be_missing_only_where_rows_are_predicted():
