@@ -256,7 +256,7 @@ def table_blocks(
         return
     by_name = entries is not None
     kept, state = (*state.kept, batch), replace(state, by_name=by_name)
-    reads = model._maker.forms(model.get_params(deep=False))
+    reads = columns.forms(model)
     schema, found = state.inferred(batch, given, reads, vectors_of(model))
     if by_name and not (reads.gaps or reads.features):
         _require_listed(kept)
