@@ -19,6 +19,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.estimator_checks import check_estimator
 
 from kesler import (
+    BanditClassifier,
     CostSensitiveClassifier,
     Ensemble,
     KeslerError,
@@ -31,7 +32,13 @@ from kesler import (
 )
 from kesler.forests import ExtraTrees
 from kesler.hypotheses import PerClass, Shared
-from kesler.maps import SubExperts
+from kesler.kernels import KERNELS
+from kesler.links import LINKS
+from kesler.maps import MAPS, SubExperts
+from kesler.preconditioners import PRECONDITIONERS
+from kesler.preprocessing import PREPROCESSINGS
+from kesler.updates import RULES
+from kesler.updates.bandit import FEEDBACK_RULES
 from streams import assert_same_bits, make_stream
 
 STREAM = make_stream(3, n_rows=150, n_classes=4)
@@ -555,6 +562,54 @@ def test_tags_say_which_rows_are_learnt(model, takes_sparse, takes_gaps):
     assert tags.target_tags.required
     with pytest.raises(KeslerError, match="requires y to be passed"):
         clone(model).fit(X[:40], None)
+
+
+REGISTRIES = {
+    "update": RULES | FEEDBACK_RULES,
+    "preconditioner": PRECONDITIONERS,
+    "preprocessing": PREPROCESSINGS,
+    "feature_map": MAPS,
+    "kernel": KERNELS,
+    "link": LINKS,
+}
+ANSWERS = {
+    OnlineClassifier: Y,
+    BanditClassifier: Y,
+    LinearMax: Y,
+    OnlineOrdinalClassifier: Y,
+    OnlineMultilabelClassifier: SETS,
+    OnlineLabelRanker: RANKINGS,
+    CostSensitiveClassifier: [{label: 0.0, -1: 1.0} for label in Y.tolist()],
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("part", REGISTRIES)
+@pytest.mark.parametrize("make", ANSWERS)
+def test_tags_of_every_part_say_whether_sparse_rows_are_learnt(make, part):
+    updates = ["auto", "pa1", "softmax", *(FEEDBACK_RULES if make is BanditClassifier else ())]
+    given: list[dict[str, Any]] = [
+        {"update": update} | {part: name} for update in updates for name in REGISTRIES[part]
+    ]
+    y = ANSWERS[make][:8]
+    for settings in given:
+        own = settings.keys() & make().get_params(deep=False)
+        model = make(**{name: settings[name] for name in own})
+        if learns(model, X[:8], y):  # where nothing is learnt, errors say more than tags
+            takes_sparse = learns(model, sparse.csr_array(X[:8]), y)
+            assert get_tags(model).input_tags.sparse is takes_sparse, model
+
+
+@pytest.mark.parametrize("make", [OnlineClassifier, BanditClassifier])
+@pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
+def test_the_default_for_words_has_views_where_they_are_measured(make, preconditioner):
+    model = make(preconditioner=preconditioner)
+    is_refused = preconditioner == "second-order"
+    assert learns(model, [{"cash": 1.0}, {"lunch": 1.0}], ["a", "b"]) is not is_refused
+    if not is_refused:
+        learner = model.fit([{"cash": 1.0}, {"lunch": 1.0}], ["a", "b"])._learner
+        has_views = any(part.feature_map is not None for part in learner.parts)
+        assert has_views is not preconditioner.startswith("scale-free")
 
 
 @pytest.mark.parametrize(

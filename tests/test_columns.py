@@ -110,3 +110,28 @@ def test_what_stands_behind_the_classes_is_no_score() -> None:
     assert (learner.weights[:60, 20:].sum(axis=0) != 0).any()
     np.testing.assert_allclose(scores[:20], model.decision_function(X)[0], rtol=1e-4)
     assert (scores[20:32] == 0).all()
+
+
+# ---- the cost of the first rows ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "row", [{"n": 1.5}, {"n": 1, "kind": "a"}, {"text": "one of many words"}], ids=str
+)
+def test_the_forms_of_rows_are_found_once_for_the_same_settings(row, monkeypatch):
+    model, n_found = OnlineClassifier(), []
+    find = type(model._maker).forms
+    monkeypatch.setattr(
+        type(model._maker), "forms", lambda *given: n_found.append(1) or find(*given)
+    )
+    for i in range(20):
+        model.learn_one(row, "ab"[i % 2])
+    assert len(n_found) == 1
+    model.set_params(update="pa1", epochs=2).learn_one(row, "a")
+    assert len(n_found) == 2
+    members = [OnlineClassifier(update="pa1"), OnlineClassifier(update="perceptron")]
+    model = OnlineClassifier(update=members)  # which may change while the list does not
+    for i in range(20):
+        model.learn_one(row, "ab"[i % 2])
+    are_columns = row != {"n": 1.5}  # of which members without missing values know nothing
+    assert len(n_found) == (22 if are_columns else 2)

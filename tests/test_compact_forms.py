@@ -60,11 +60,22 @@ def models():
     for name, intercept in (("intercepts", 0.5), ("no intercepts", 0.0)):
         found[name] = made(OPTIONS["subwords"], texts, labels, intercept)
     found["sets"] = CompactMultilabelClassifier.of(OnlineMultilabelClassifier().fit(texts, sets))
+    found |= {name: CompactClassifier.of(first_of_classes(name)) for name in UNTEMPERED}
     return found | {"sets of terms": made(OPTIONS["subwords"], texts, sets)}
 
 
+UNTEMPERED = {"first": {}, "first, intercepts": {"intercept": 0.5}, "first, one class": {}}
+
+
+def first_of_classes(name):
+    """Return a model that has learnt the first row of each class, and has no temperature yet."""
+    texts, n = odd_texts(9, 3), 1 if name == "first, one class" else 9
+    rows, labels = [f"{text} word{i}" for i, text in enumerate(texts)], [f"c{i}" for i in range(9)]
+    return OnlineClassifier(**UNTEMPERED[name]).partial_fit(rows[:n], labels[:n])
+
+
 ALL = pytest.mark.parametrize(
-    "name", [*OPTIONS, "intercepts", "no intercepts", "sets", "sets of terms"]
+    "name", [*OPTIONS, "intercepts", "no intercepts", "sets", "sets of terms", *UNTEMPERED]
 )
 
 
@@ -199,6 +210,19 @@ def test_files_of_intercepts_hold_what_a_reader_of_bits_finds(models):
     assert (np.array(small.predict(texts)) == best)[is_clear].all()
 
 
+@pytest.mark.parametrize("name", UNTEMPERED)
+def test_probabilities_are_those_of_a_model_without_a_temperature(name):
+    model, texts = first_of_classes(name), [*odd_texts(60, 3), "word1 word4 word4", "word8"]
+    small = CompactClassifier.of(model, bits=8, max_bytes=2**30)
+    assert small.classes_ == model.classes_.tolist()
+    expected = model.predict_proba(texts)
+    assert name == "first, one class" or expected.max() > 2 * expected.min()
+    # Lengths are of features of equal information, which intercepts are added to.
+    assert np.abs(small.predict_proba(texts) - expected).mean() < 0.005
+    model.partial_fit(texts[:3], ["c0"] * 3)  # scores have a temperature, if classes are two
+    assert (CompactClassifier.of(model)._content.inverse > 0) is (name != "first, one class")
+
+
 @pytest.mark.parametrize("candidates", [None, Candidates(64, beyond=100)], ids=str)
 def test_intercepts_are_those_of_the_model(candidates):
     rng = random.Random(5)
@@ -226,7 +250,7 @@ def test_a_saved_form_is_the_same(models, name, tmp_path):
     assert (loaded.predict_proba(texts) == small.predict_proba(texts)).all()
 
 
-@pytest.mark.parametrize("name", ["all", "no intercepts", "sets of terms"])
+@pytest.mark.parametrize("name", ["all", "no intercepts", "sets of terms", *UNTEMPERED])
 def test_damaged_and_forged_files_are_refused_or_predict(models, name, tmp_path):
     rng, path, n_refused, kind = random.Random(1), tmp_path / "small", 0, type(models[name])
     given = ["a b c", "b c d"] * 6, ([["a"], []] if name == "sets of terms" else ["a", "b"]) * 6
@@ -311,7 +335,7 @@ def test_c_reads_all_forms(models, name, tmp_path):
 
 
 @needs_clang
-@pytest.mark.parametrize("name", ["all", "no intercepts", "sets of terms"])
+@pytest.mark.parametrize("name", ["all", "no intercepts", "sets of terms", *UNTEMPERED])
 def test_webassembly_reads_all_forms(models, name, tmp_path):
     require_equal(models[name], InWebAssembly(models[name], tmp_path), any_texts(600))
 

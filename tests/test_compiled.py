@@ -11,9 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from kesler import OnlineClassifier, Ratings
 from kesler.compiled.jit import decorators
+from kesler.forests import ExtraTrees
 from kesler.hypotheses import Grouped, PerClass, Shared
 from kesler.maps import Contrast, Distance, Frequency, GaussianRatio, Product, SubExperts
 from kesler.updates import RULES
@@ -36,8 +38,17 @@ HYPOTHESES = {
 }
 
 
+OTHERS = {
+    "trees": OnlineClassifier(update=ExtraTrees(4)),
+    "kernel": OnlineClassifier(update="pa1", kernel="rbf", sigma=1.0),
+    "matrix": OnlineClassifier("multi", update="hinge", preconditioner="second-order"),
+    "default": OnlineClassifier(),
+}
+"""Learners with other states than weights and statistics."""
+
+
 def scores_of_all() -> dict[str, np.ndarray]:
-    """Return the scores after 24 trials, for every rule and family of hypotheses."""
+    """Return the scores after 24 trials, for every rule, family of hypotheses and form of state."""
     generator = np.random.default_rng(0)
     X, y = generator.normal(size=(24, 7)), generator.integers(0, 5, 24)
     X[generator.random(X.shape) < 0.3] = 0
@@ -50,6 +61,10 @@ def scores_of_all() -> dict[str, np.ndarray]:
             rows = rated if "sub-experts" in name else X
             model = OnlineClassifier(hypotheses, update=rule).fit(rows, y)
             scores[f"{rule}, {name}"] = model.decision_function(rows)
+    for name, model in OTHERS.items():
+        first, rest = (X[:1], y[:1]), (X[1:], y[1:])
+        model = clone(model).partial_fit(*first, classes=range(5)).partial_fit(*rest)
+        scores[name] = model.decision_function(X)
     # As many as a cache line holds, and one more: a shared weight may be on the first line too.
     for n_classes in (16, 17):
         y = np.arange(24) % n_classes
@@ -59,7 +74,10 @@ def scores_of_all() -> dict[str, np.ndarray]:
 
 
 def test_machine_code_equals_the_interpreter_bit_for_bit(tmp_path):
-    """No fused multiply-adds, no reordering: unrolling and vectors change nothing."""
+    """No fused multiply-adds, no reordering: unrolling and vectors change nothing.
+
+    Nor does the interpreter warn of overflow or division by zero, as machine code does not.
+    """
     path = tmp_path / "interpreted.npz"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-W", "error", __file__, str(path)]

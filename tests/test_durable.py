@@ -66,6 +66,12 @@ def numbers(rng):
     return rng.normal(size=4).round(3), str(rng.choice(LABELS))
 
 
+def gaps(rng):
+    x, y = numbers(rng)
+    x[rng.random(4) < 0.3] = np.nan
+    return [x, x.tolist(), np.ma.masked_invalid(x)][rng.integers(3)], y
+
+
 def cells(rng):
     row = {
         "body": " ".join(words(rng)),
@@ -99,6 +105,7 @@ MODELS: dict[str, tuple[Any, Any]] = {
     "multilabel": (OnlineMultilabelClassifier, sets),
     "texts": (OnlineClassifier, text),
     "dense": (OnlineClassifier, numbers),
+    "dense, with gaps": (OnlineClassifier, gaps),
     "table": (OnlineClassifier, cells),
     "ranks": (OnlineOrdinalClassifier, named),
     "rankings": (lambda: OnlineLabelRanker("multi"), rankings),

@@ -37,6 +37,7 @@ ROWS: list[tuple[Any, str, str]] = [
     (np.array([True, False]), "array", "[true,false]"),
     (PAIR, "pair", "[[0,3],[0.5,2.0]]"),
     ({"a": "café", "n": 3, "x": None}, "cells", '{"a":"café","n":3,"x":null}'),
+    (np.array([np.nan, 2.0, -0.0]), "array", "[null,2.0,-0.0]"),
     ({"n": float("inf"), "m": 2.0}, "cells", '{"n":{"number":"inf"},"m":2.0}'),
     ({"on": date(2026, 1, 2)}, "cells", '{"on":{"date":"2026-01-02"}}'),
     ({"at": datetime(2026, 1, 2, 3)}, "cells", '{"at":{"time":"2026-01-02T03:00:00"}}'),
@@ -48,7 +49,7 @@ ROWS: list[tuple[Any, str, str]] = [
 def described(x: Any) -> Any:
     """Return a row with the types of all its parts, so that 1, 1.0 and True differ."""
     if isinstance(x, np.ndarray):
-        return x.dtype, x.tolist()
+        return x.dtype, [*map(repr, x.tolist())]
     if isinstance(x, (tuple, list)):
         return type(x), [*map(described, x)]
     return {name: described(each) for name, each in x.items()} if isinstance(x, dict) else repr(x)
@@ -67,6 +68,8 @@ def test_a_row_is_written_as_json_and_read_as_it_was(row, form, text):
         ([1, 2], "array", "[1,2]"),
         ((1.0, 2.0), "array", "[1.0,2.0]"),
         ((1.0, 2.0, 3.0), "array", "[1.0,2.0,3.0]"),
+        (np.ma.array([1, 2], mask=[False, True]), "array", "[1.0,null]"),
+        (np.array([np.nan, 0.5], dtype=np.float32), "array", "[null,0.5]"),
         ({"tags": {"b", "a"}}, "cells", '{"tags":{"list":["a","b"]}}'),
         ({"tags": ("b", "a")}, "cells", '{"tags":{"list":["b","a"]}}'),
         ({"on": pd.NaT, "n": pd.NA, "x": "a"}, "cells", '{"on":null,"n":null,"x":"a"}'),
@@ -98,7 +101,11 @@ def test_a_sparse_row_is_read_as_one():
         ((np.ones((2, 2)), np.ones(2)), "its values are float64 of shape (2, 2)"),
         ((np.array([0]), np.array(["a"])), "its values are <U1 of shape (1,)"),
         ((1.0, np.array([2.0])), "inhomogeneous"),
-        (np.array([np.nan]), "not JSON compliant"),
+        (np.array([1.0, np.inf]), "a value is infinite"),
+        ([np.nan, -np.inf], "a value is infinite"),
+        ([None, 1.0], "its values are not numbers, but object of shape (2,)"),
+        ((np.array([0]), np.array([np.nan])), "or NaN where each value listed is a number"),
+        (sparse.csr_array([[0, np.nan]]), "or NaN where each value listed is a number"),
         ({3: 1.0}, "the name 3 is not text"),
         ({"a": 1j}, "1j (complex)"),
     ],

@@ -257,15 +257,33 @@ def test_4_parameters_are_those_given_and_what_is_in_use_learns_the_same():
     assert held(again) == held(model)
 
 
-def test_5_fit_counts_rows_once_and_as_often_as_it_is_told():
+@pytest.mark.parametrize("how", ["alone", "alone, shuffled", "pool", "ensemble"])
+def test_5_fit_counts_rows_once(how):
     stream = make_stream(8, n_rows=90)
-    X, y, update = stream.X, stream.y, ExtraTrees(3, 64)
-    once = OnlineClassifier(update=update).partial_fit(X, y)
-    assert held(OnlineClassifier(update=update).fit(X, y)) == held(once)
-    twice = OnlineClassifier(update=update, epochs=2, shuffle=False).fit(X, y)
-    trees = [each._learner.arrays() for each in (twice, once.partial_fit(X, y))]
+    update, shuffle = ExtraTrees(3, 64), how == "alone, shuffled"
+    epochs = 1 if how.startswith("alone") else 3
+    members = [OnlineClassifier(update=each) for each in (update, "pa1")]
+    made = {
+        "pool": OnlineClassifier(update=members, epochs=epochs, shuffle=shuffle),
+        "ensemble": Ensemble(members, epochs=epochs, shuffle=shuffle),
+    }.get(how, OnlineClassifier(update=update, epochs=epochs, shuffle=shuffle))
+    learner = made.fit(stream.X, stream.y)._learner
+    trees = getattr(learner, "members", [learner])[0]
+    order = np.random.default_rng(0).permutation(90) if shuffle else np.arange(90)
+    once = OnlineClassifier(update=update).partial_fit(stream.X[order], stream.y[order])
+    found, wanted = trees.arrays(), once._learner.arrays()
     for name in ("rows", "codes", "cuts", "owners", "amounts", "priors", "grown"):
-        assert_array_equal(trees[0][f"forest.{name}"], trees[1][f"forest.{name}"])
+        assert_array_equal(found[f"forest.{name}"], wanted[f"forest.{name}"])
+
+
+@pytest.mark.parametrize("shuffle", ["auto", True, False])
+def test_5_trees_refuse_to_count_rows_again(shuffle):
+    stream = make_stream(8, n_rows=20)
+    model = OnlineClassifier(update=ExtraTrees(3, 64)).fit(stream.X, stream.y)
+    before = held(model)
+    with pytest.raises(KeslerError, match=r"epochs=2: .* would count each row 2 times"):
+        model.set_params(epochs=2, shuffle=shuffle).fit(stream.X, stream.y)
+    assert held(model) == before
 
 
 def test_6_rows_without_weight_teach_nothing():
@@ -540,8 +558,28 @@ def test_dictionaries_whose_numbers_come_and_go_are_learnt_with_columns():
     for row, label in zip(rows * 3, labels * 3, strict=True):
         model.learn_one(row, label)
     assert model.predict([rows[2], rows[20]]).tolist() == ["class 2", "few"]
-    with pytest.raises(KeslerError, match=r"with columns=\{\} dictionaries of numbers are dense"):
+    with pytest.raises(KeslerError, match=r"dense with columns=\{\} if the first has a number"):
         OnlineClassifier(update=ExtraTrees()).partial_fit(rows, labels)
+
+
+@pytest.mark.filterwarnings("ignore:column")
+@pytest.mark.parametrize(
+    "first", [{"n": 1}, {"n": 1.5, "m": 2, "k": "x"}, {"on": "2026-01-02"}], ids=str
+)
+@pytest.mark.parametrize(
+    "row", [{}, {"k": "x"}, {"n": None}, {"is": True}, {"n": 2}, {"on": "2026-01-03"}], ids=str
+)
+def test_the_advice_for_tables_without_numbers_helps(first, row):
+    """Rows that are refused as the first ones are learnt behind a row as the error asks for."""
+    model = OnlineClassifier(update=ExtraTrees(2), columns={})
+    if not {"n", "on"} & {name for name, cell in row.items() if cell is not None}:
+        with pytest.raises(KeslerError, match="if the first has a number or a date"):
+            clone(model).learn_one(row, "a")
+    model.learn_one(first, "a").learn_one(row, "b")
+    assert model.n_trials_ == 2 and model.predict_one(row) in ("a", "b")
+    for refused in ({"text": "one of many words " * 9}, {"tags": ["a", "b"]}):
+        with pytest.raises(KeslerError, match="no column is a text or a list"):
+            clone(model).partial_fit([first, refused], ["a", "b"])
 
 
 def test_values_may_be_missing_only_where_rows_are_predicted():

@@ -4,20 +4,23 @@ import logging
 import random
 import re
 import socket
+import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from math import isfinite
 
 import pytest
 
 from kesler import KeslerError
+from kesler.cli import mail_watch
 from kesler.durable import Journal
 
 pytest.importorskip("imapclient", reason="needs the extra mail")
 
 from kesler.mail import imap
 from kesler.mail.imap import RefusedError, Server, ServerError
+from kesler.mail.server import LoginError
 from kesler.mail.settings import MailSettings
 from kesler.mail.sorter import Sorter
 from kesler.mail.state import Folder
@@ -351,6 +354,85 @@ def test_pauses_grow_while_a_server_fails(journal):
         with pytest.raises(Enough):
             for _ in watch(fake.server, Sorter(journal, fake.settings()), pause=pause):
                 pass
+
+
+class Enough(Exception):
+    """Ends a watch."""
+
+
+def pauses_of(fake, journal, n, change=lambda n: None, **values):
+    """Return the first pauses of a watch; `change` is called before each."""
+    pauses = []
+
+    def pause(seconds):
+        change(len(pauses))
+        pauses.append(seconds)
+        if len(pauses) == n:
+            raise Enough
+
+    def connect():
+        return fake.server(**values)
+
+    with pytest.raises(Enough):
+        for _ in watch(connect, Sorter(journal, fake.settings(**values)), pause=pause):
+            pass
+    return pauses
+
+
+REFUSED = {"LOGIN": b"TAG NO [AUTHENTICATIONFAILED] wrong\r\n"}
+
+
+def test_a_refused_password_is_said_once_and_tried_ever_more_rarely(journal, caplog):
+    with Fake(REFUSED) as fake:
+        assert pauses_of(fake, journal, 8) == [120, 240, 480, 960, 1920, 3600, 3600, 3600]
+        said = [each.getMessage() for each in caplog.records]
+        assert len(said) == 1 and "refuses the user ann or the password" in said[0]
+        assert "next attempt in 120 s, and then after ever longer pauses, up to an hour" in said[0]
+        assert sum(command.startswith(b"LOGIN") for command in fake.commands) == 8
+
+
+def test_failures_and_refusals_are_counted_each_on_their_own(journal, caplog):
+    broken = {"LIST": b"TAG NO broken\r\n"}
+    kinds = [REFUSED, broken, REFUSED, {}, REFUSED | broken, REFUSED, REFUSED]
+
+    def change(n):
+        fake.lies = kinds[n + 1]
+
+    with Fake(kinds[0]) as fake:
+        # The fourth is the pause between two looks, after which both are counted anew.
+        assert pauses_of(fake, journal, 6, change) == [120, 1, 240, 1, 1, 120]
+    assert sum("refuses the user" in each.getMessage() for each in caplog.records) == 2
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_refused_password_ends_a_watch_on_a_terminal_alone(is_terminal, monkeypatch):
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: is_terminal, raising=False)
+    with Fake(REFUSED) as fake:
+        with pytest.raises(LoginError) if is_terminal else nullcontext():
+            mail_watch._try(fake.server)
+    with Fake({"LIST": b"TAG NO broken\r\n"}) as fake:
+        mail_watch._try(fake.server)
+    with pytest.raises(ServerError, match="has failed"):
+        mail_watch._try(fake.server)  # which has ended
+
+
+def test_a_server_that_cannot_check_passwords_refuses_none(journal, caplog):
+    with Fake({"LOGIN": b"TAG NO [UNAVAILABLE] Temporary failure\r\n"}) as fake:
+        assert pauses_of(fake, journal, 3) == [1, 2, 4]
+    assert all("cannot check users for now" in each.getMessage() for each in caplog.records)
+
+
+@pytest.mark.parametrize("lies", [REFUSED, {"LIST": b"TAG NO broken\r\n"}], ids=str)
+def test_outages_of_months_end_no_watch(lies, journal, monkeypatch):
+    error = LoginError("refused") if lies is REFUSED else ServerError("broken")
+
+    def fail(*_, **given):
+        raise error
+
+    with Fake(lies) as fake:
+        monkeypatch.setattr(fake, "server", fail)
+        longest = 3600 if lies is REFUSED else 300
+        assert pauses_of(fake, journal, 1100)[20:] == [longest] * 1080
 
 
 def test_messages_are_read_up_to_a_limit(journal, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import nullcontext
 from decimal import Decimal
 from typing import Any
 
@@ -149,3 +151,84 @@ def test_a_model_from_a_file_reads_rows_of_each_form_as_before(form, update, tmp
     assert (names[0] is not None) == (form in ("frame", "another order", "other names"))
     for each in FORMS:
         assert answer_for(other, each) == answer_for(model, each), each
+
+
+# ---- numbers that float32 cannot tell apart ------------------------------------------------------
+
+TIMES = 1.7e9 + np.arange(120.0)
+MERGING = {
+    "array": lambda frame: frame.to_numpy(),
+    "integers": lambda frame: frame.fillna(0).to_numpy().astype(np.int64),
+    "objects": lambda frame: frame.to_numpy().astype(object),
+    "frame": lambda frame: frame,
+    "table": lambda frame: frame.assign(kind=["a", "b", "c"] * 40),
+    "alone": lambda frame: frame.assign(kind=["a", "b", "c"] * 40),
+    "dictionaries": lambda frame: frame.to_dict("records"),
+}
+
+
+def warnings_of(learn):
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        learn()
+    return [str(each.message) for each in given if "float32" in str(each.message)]
+
+
+@pytest.mark.parametrize("gap", [False, True])
+@pytest.mark.parametrize("form", MERGING)
+def test_numbers_that_are_merged_are_said_once(form, gap):
+    frame, y = frame_of_numbers()
+    frame = frame.assign(at=TIMES)
+    if gap and form != "integers":
+        frame.loc[5, "at"] = np.nan
+    given = {"update": "softmax", "preprocessing": "z-scores"} if form == "alone" else {}
+    if form in ("table", "alone"):  # where whole numbers that are all different are identifiers
+        given["columns"] = {"at": "number"}
+    model, rows = OnlineClassifier(**given), MERGING[form](frame)
+    name = "2" if form in ("array", "integers", "objects") else "'at'"
+    (said,) = warnings_of(lambda: model.fit(rows, y))
+    assert f"column {name} holds different numbers that are equal as float32" in said
+    assert not warnings_of(lambda: (model.partial_fit(rows, y), model.predict(rows)))
+    assert warnings_of(lambda: model.fit(rows, y)) == [said]  # which has forgotten all
+    fine = MERGING[form](frame.assign(at=frame["at"] - TIMES[0]))
+    assert not warnings_of(lambda: OnlineClassifier(**given).fit(fine, y))
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        np.arange(120.0) + 2.0**24 - 119,
+        np.arange(120.0) * 2.0**30,
+        np.linspace(0, 1, 120) + 1e-9,
+        np.full(120, 1234567890.123),
+        np.float32(1.7e9) + np.arange(120, dtype=np.float32),
+    ],
+    ids=["exact", "powers", "small", "constant", "float32"],
+)
+def test_of_other_numbers_nothing_is_said(numbers):
+    y = ["a", "b"] * 60
+    for rows in (numbers[:, None], pd.DataFrame({"n": numbers, "kind": ["x", "y", "z"] * 40})):
+        assert not warnings_of(lambda rows=rows: OnlineClassifier().fit(rows, y))
+
+
+# ---- columns that are lacking --------------------------------------------------------------------
+
+
+def changed(frame):
+    """Return frames of other columns, and of the same in another order."""
+    return [frame.drop(columns="age"), frame.assign(more=1.0), frame[["age", "size"]]]
+
+
+def test_a_frame_of_numbers_alone_is_an_array_unless_columns_are_given():
+    frame, y = frame_of_numbers()
+    array, table = OnlineClassifier().fit(frame, y), OnlineClassifier(columns={}).fit(frame, y)
+    for other in changed(frame):
+        with pytest.raises(ValueError, match="feature names should match"):
+            array.predict(other)
+        is_lacking = "age" not in other
+        with pytest.warns(MismatchWarning, match="'age'") if is_lacking else nullcontext():
+            found = table.predict(other)
+        assert is_lacking or found.tolist() == table.predict(frame).tolist()
+    assert array.predict_one({"size": 1.0}) in y
+    with pytest.raises(KeslerError, match="names the feature 'more'"):
+        array.predict_one({"size": 1.0, "more": 1.0})

@@ -86,6 +86,15 @@ def filled(server):
     return "/models/filled"
 
 
+@pytest.fixture(scope="module")
+def named(server):
+    """Names of models, of which the longest does not fit in a narrow window."""
+    names = ["tickets", "complaints", "invoices-2026", "a" * 64]
+    for name in names:
+        model(server, name, 20)
+    return names
+
+
 class Person:
     """Somebody who has nothing but a keyboard, and reads the page."""
 
@@ -465,6 +474,29 @@ def test_no_page_is_wider_than_the_window(opened, filled, width):
         for i in range(min(3, page.locator("summary").count())):
             page.locator("summary").nth(i).click()
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+LINES = """() => [...document.querySelectorAll("th")].map((cell) => {
+  const words = document.createRange(), texts = [...cell.querySelectorAll("*"), cell]
+    .flatMap((each) => [...each.childNodes].filter((node) => node.nodeType === 3));
+  return texts.flatMap((node) => [...node.data.matchAll(/\\S+/g)].map((word) => {
+    words.setStart(node, word.index);
+    words.setEnd(node, word.index + word[0].length);
+    return [word[0], new Set([...words.getClientRects()].map((box) => box.top)).size];
+  }));
+}).flat()"""
+"""The words of the headers of a table, and in how many lines each is."""
+
+
+@pytest.mark.parametrize("width", [1280, 390, 320])
+def test_words_in_headers_of_tables_are_not_broken(opened, named, filled, width):
+    for path in ["/", f"{filled}/error"]:
+        page = opened(path, width)
+        lines = dict(page.evaluate(LINES))
+        assert lines and {n for word, n in lines.items() if len(word) < 15} == {1}, (path, lines)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    lines = dict(opened("/", width).evaluate(LINES))
+    assert lines.keys() >= {*named} and (lines["a" * 64] > 1 or width == 1280)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -199,7 +199,10 @@ class MismatchError(KeslerError):
 
 
 class MismatchWarning(UserWarning):
-    """A cell does not fit its column and counts as missing, or a setting does not fit labels."""
+    """A cell does not fit its column and counts as missing, or a setting does not fit labels.
+
+    Or numbers of a column differ in digits that float32 does not hold.
+    """
 
 
 class ReadingWarning(UserWarning):

@@ -94,6 +94,11 @@ class Preconditioner:
         return self.unit == "features"
 
     @property
+    def measures_views(self) -> bool:
+        """Whether there are step sizes for views of x that depend on the class."""
+        return not (self.has_scales or self.is_full)
+
+    @property
     def is_euclidean(self) -> bool:
         """Whether every weight has the same step size."""
         return not (self.has_evidence or self.has_units or self.is_full)

@@ -195,7 +195,7 @@ class Session:
     ) -> Iterator[Block]:
         """Yield blocks to learn, and those of the further passes over the rows, opened again."""
         asked = self.model.epochs
-        n_epochs = 1 if asked == AUTO else require_epochs(asked)
+        n_epochs = 1 if asked == AUTO else require_epochs(asked, self.model.update)
         with self.model.rows_again() if self._progress.epoch else nullcontext():
             yield from self.learning(blocks)
         while self._progress.epoch + 1 < n_epochs:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from kesler.cli.mail import connected, line_of, sorter_of
+from kesler.mail.server import LoginError, Server
 from kesler.mail.settings import MailSettings
 from kesler.progress import logged
 
@@ -26,9 +28,22 @@ def run(options: Namespace) -> None:
                 for done in sorter.look(server):
                     print(line_of(done), flush=True)
             return
-        connect().close()  # a wrong password or name is said at once, and not tried again
+        _try(connect)
         for done in watch(connect, sorter):
             print(line_of(done), flush=True)
+
+
+def _try(connect: Callable[[], Server]) -> None:
+    """Connect once: a wrong password or name is said at once, and not tried again.
+
+    Without a terminal nobody reads it, and what has started the command would start it again: a
+    password that is refused is then tried after ever longer pauses.
+    """
+    try:
+        connect().close()
+    except LoginError:
+        if sys.stdin is not None and sys.stdin.isatty():
+            raise
 
 
 def _with(settings: MailSettings, options: Namespace) -> MailSettings:

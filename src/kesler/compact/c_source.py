@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kesler.compact.characters import BLOCK_BITS, CLUSTERS, Map, characters
-from kesler.compact.layout import FRACTION, Content, bytes_of_records
+from kesler.compact.layout import FRACTION, SPREAD, Content, bytes_of_records
 from kesler.compact.model import LEAST_COUNTS, ONE
 from kesler.compact.names import MIXED, NO_RUNS, Range, Terms, Words
 from kesler.data.texts import FIRST_CUT, RUN_LENGTH, SHORT_TEXT
@@ -167,6 +167,7 @@ def _constants(content: Content) -> dict[str, Any]:
         "FIRST_CUT": f"{ord(FIRST_CUT)}u",
         "INVERSE": content.inverse.hex(),
         "LAPSE": content.lapse.hex(),
+        "SPREAD": f"{SPREAD:.1f}",
         "FRACTION": FRACTION,
         "ONE": f"{ONE}u",
         "N_LEAST_COUNTS": len(LEAST_COUNTS),

@@ -12,12 +12,24 @@ static int best_of(const i64 *scores)
     return best;
 }
 
+/* Return the inverse temperature: that of the file or, if it has none, of the scores themselves. */
+static double tempered(const i64 *scores, int best, double scale)
+{
+    i64 least = scores[best];
+    if (INVERSE > 0)
+        return scale;
+    for (int i = 0; i < N_CLASSES; i++)
+        least = scores[i] < least ? scores[i] : least;
+    return least < scores[best] ? SPREAD / (double)(scores[best] - least) : 0;
+}
+
 int NAME_predict(const char *text, size_t n, void *scratch, double *probability)
 {
     i64 *const scores = scratch;
     const u64 square = score(text, n, scores, (u32 *)(scores + N_OWNERS));
-    const double scale = scale_of(scores, square);
+    const double given = scale_of(scores, square);
     const int best = best_of(scores);
+    const double scale = tempered(scores, best, given);
     double sum = 0;
     if (!probability)
         return best;
@@ -31,8 +43,10 @@ void NAME_probabilities(const char *text, size_t n, void *scratch, double *proba
 {
     i64 *const scores = scratch;
     const u64 square = score(text, n, scores, (u32 *)(scores + N_OWNERS));
-    const double scale = scale_of(scores, square);
-    const i64 most = scores[best_of(scores)];
+    const double given = scale_of(scores, square);
+    const int best = best_of(scores);
+    const double scale = tempered(scores, best, given);
+    const i64 most = scores[best];
     double sum = 0;
     for (int i = 0; i < N_CLASSES; i++)
         sum += probabilities[i] = power((double)(scores[i] - most) * scale);

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kesler.compact.layout import FRACTION
+from kesler.compact.layout import FRACTION, SPREAD
 from kesler.compact.model import CompactModel, Doubles, Numbers
 
 
@@ -22,6 +22,9 @@ class CompactClassifier(CompactModel):
     the median of all classes, n the sum of squared counts, damped, and b the intercept of the
     class, 0 without any. Both parameters of the probabilities are those that the classifier has
     learnt. Instead of names it holds hashes of them.
+
+    Before scores have a temperature, while each row was the first of its class, beta is such that
+    the highest and the lowest score of each text are 2 apart.
 
     Parameters
     ----------
@@ -76,6 +79,8 @@ class CompactClassifier(CompactModel):
 
     def _probabilities(self, scores: Numbers, squares: Numbers) -> Doubles:
         lapse, (scores, scales) = self._content.lapse, self._scaled(scores, squares)
+        if not self._content.inverse:  # as a model whose scores have no temperature yet
+            scales = SPREAD / np.maximum(1, np.ptp(scores, axis=1))
         powers = np.exp((scores - scores.max(axis=1, keepdims=True)) * scales[:, None])
         shares = powers / powers.sum(axis=1, keepdims=True)
         found: Doubles = (1 - lapse) * shares + lapse / scores.shape[1]

@@ -260,7 +260,7 @@ static void count_line(struct reading *reading, const u32 *line, size_t n, int i
  */
 static size_t most_features(size_t n)
 {
-    return n < N_FEATURES / MOST_OF_CHARACTER ? MOST_OF_CHARACTER * (n + 1) : N_FEATURES + 1;
+    return n + 1 <= N_FEATURES / MOST_OF_CHARACTER ? MOST_OF_CHARACTER * (n + 1) : N_FEATURES + 1;
 }
 
 /* Return the places of the table: twice the most features, or more. */

@@ -37,6 +37,7 @@ PADDING = 8  # bytes behind the last bit, so that words of 8 bytes can be read
 WHOLE = 32767  # the largest level
 FRACTION, LARGEST_ODDS = 1 << 8, 1 << 30
 """Odds are integers, this fraction of the inverse temperature, and at most so large as offsets."""
+SPREAD = 2.0  # of the scores of a text, times their temperature, before rows have taught one
 WORDS_ONLY, TERMS, SETS, INTERCEPTS = 1, 2, 4, 8
 KNOWN_FLAGS = {of | kind for of in (0, WORDS_ONLY, TERMS) for kind in (0, SETS, INTERCEPTS)}
 MOST_NGRAMS, MOST_RUN = 3, 8
@@ -77,8 +78,8 @@ class Content:
     offsets : Offsets or None
         None if a text has one class, and classes no intercepts.
     inverse, lapse : float
-        The inverse temperature for sums of levels, and the share of rows that scores do not
-        explain.
+        The inverse temperature for sums of levels, 0 if the highest and lowest score of each text
+        are to be 2 apart, and the share of rows that scores do not explain.
     widths : Widths
         The numbers of bits of all fields.
     levels : int16 array

@@ -58,7 +58,7 @@ def content_of(
         prefix=prefix,
         features=trained.features,
         offsets=_offsets(trained.odds, trained.inverse * unit),
-        inverse=trained.inverse * unit,
+        inverse=trained.inverse * unit if trained.is_tempered else 0.0,
         lapse=trained.lapse,
         widths=widths,
         levels=np.rint(levels / unit).astype(np.int16),

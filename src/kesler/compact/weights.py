@@ -102,7 +102,9 @@ class Trained:
     entries : Entries
     inverse : float
         The inverse temperature of scores that are sums of weights over the root of the number of
-        features.
+        features; of an inverse temperature of 1 before they have one.
+    is_tempered : bool
+        Whether they have one: a row of a known class beside another has been learnt.
     lapse : float
         The share of rows that scores do not explain.
     odds : Odds or None
@@ -114,6 +116,7 @@ class Trained:
     names: list[str]
     entries: Entries
     inverse: float
+    is_tempered: bool
     lapse: float
     odds: Odds | None
 
@@ -137,6 +140,7 @@ class Trained:
                 names.names[: learner.n_named_features],
                 entries_of(learner, labels),
                 inverse / math.sqrt(_squared_value(learner)),
+                learner.has_sets or _is_tempered(learner),
                 lapse,
                 odds,
             )
@@ -259,6 +263,11 @@ def _calibration(learner: Learner, labels: list[Any]) -> Calibration:
     found, weights = np.empty(len(labels)), _weights_of_constant(learner)
     found[_places(learner, labels)[:-1]] = inverse * learner.constant * weights
     return inverse, lapse, Odds(found)
+
+
+def _is_tempered(learner: Learner) -> bool:
+    """Return whether scores have a temperature that rows have taught, or that none teaches."""
+    return not learner.is_calibrated or learner.stored["calibration"][0]["information"] > 0
 
 
 def _odds(learner: Learner, labels: list[Any]) -> Calibration:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -20,7 +20,11 @@ from kesler.errors import KeslerError
 
 MOST_WEIGHT = 1 << 20
 LARGEST = float(np.finfo(np.float32).max)
+LARGEST_EXACT = float(1 << 24)  # up to it, float32 holds all whole numbers
+ROWS_COMPARED = 1 << 16
 BLOCK_ENTRIES = 1 << 20  # dense rows are converted to entries in blocks of about 8 MB
+
+Merged = Callable[[list[int]], None]
 
 
 def holds_names(X: Any) -> bool:
@@ -33,22 +37,51 @@ def holds_names(X: Any) -> bool:
 
 
 def array_rows(
-    estimator: Any, X: Any, *, reset: bool, takes_missing: bool
+    estimator: Any, X: Any, *, reset: bool, takes_missing: bool, merged: Merged | None = None
 ) -> Rows | npt.NDArray[np.float32]:
-    """Validate an array, sparse matrix or data frame; return rows if sparse, else float32."""
+    """Validate an array, sparse matrix or data frame; return rows if sparse, else float32.
+
+    `merged` is called as `measured` does.
+    """
     checked = _validated(X, estimator, reset=reset)
     if is_sparse(checked):
         rows = Rows.from_sparse(checked)
         rows.require_finite()
         return rows
-    return measured(checked, takes_missing=takes_missing)
+    return measured(checked, takes_missing=takes_missing, merged=merged)
 
 
-def measured(X: Any, *, takes_missing: bool) -> npt.NDArray[np.float32]:
-    """Return an array as float32; raise if it holds infinity, or NaN unless `takes_missing`."""
+def measured(
+    X: Any, *, takes_missing: bool, merged: Merged | None = None
+) -> npt.NDArray[np.float32]:
+    """Return an array as float32; raise if it holds infinity, or NaN unless `takes_missing`.
+
+    `merged` is called with the numbers of the columns that `are_merged` names, if there are some.
+    """
     array = as_float32(X)
     require_values(array, takes_missing=takes_missing)
+    if merged is not None and array is not X and len(array) > 1:
+        largest = np.fmax(np.fmax.reduce(array), -np.fmin.reduce(array))
+        large = np.flatnonzero(largest > LARGEST_EXACT).tolist()
+        found = [j for j in large if are_merged(X[:, j])]
+        if found:
+            merged(found)
     return array
+
+
+def are_merged(column: npt.NDArray[Any]) -> bool:
+    """Return whether different numbers of a column, of its first 65,536, are equal as float32.
+
+    Examples
+    --------
+    >>> are_merged(np.array([1.7e9, 1.7e9 + 1])), are_merged(np.array([1.5, 1e30, np.nan]))
+    (True, False)
+    """
+    some = column[:ROWS_COMPARED]
+    rounded = as_float32(some)
+    if len(some) < 2 or not (np.abs(rounded) > LARGEST_EXACT).any():
+        return False
+    return len(np.unique(some)) > len(np.unique(rounded))
 
 
 def is_plain(X: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from kesler.data.labels import is_missing, plain
+from kesler.data.matrices import unmasked
 from kesler.data.sparse_rows import is_sparse
 from kesler.errors import KeslerError
 
@@ -37,6 +38,8 @@ def row_to_text(x: Any) -> tuple[str, str]:
     --------
     >>> row_to_text({"cash": 1}), row_to_text("win cash"), row_to_text([1, 2.5])
     (('mapping', '[["cash"],1]'), ('text', '"win cash"'), ('array', '[1.0,2.5]'))
+    >>> row_to_text([1, float("nan")])  # a value is missing
+    ('array', '[1.0,null]')
     """
     try:
         return _row_to_text(x)
@@ -46,7 +49,8 @@ def row_to_text(x: Any) -> tuple[str, str]:
         shown = " ".join(repr(x).split())  # in one line
         raise KeslerError(
             f"the row {shown:.60} cannot be kept in a journal ({error}): give a text, a mapping "
-            "from names to cells, an array of numbers, or a pair of arrays (indices, values)"
+            "from names to cells, an array of numbers, NaN where one is missing, or a pair of "
+            "arrays (indices, values)"
         ) from None
 
 
@@ -82,17 +86,26 @@ def _is_plain(value: Any) -> bool:
 
 
 def _sequence_to_text(x: Any) -> tuple[str, str]:
-    array = np.asarray(x)
+    array = np.asarray(unmasked(x))
     if array.ndim == 1 and array.dtype.kind in "biuf":
-        return ARRAY, _to_json(_numbers(array))
+        return ARRAY, _to_json(_numbers(array, takes_missing=True))
     raise TypeError(f"its values are not numbers, but {array.dtype} of shape {array.shape}")
 
 
-def _numbers(array: Any) -> list[Any]:
+def _numbers(array: Any, *, takes_missing: bool = False) -> list[Any]:
+    """Return the numbers of an array, None for those that are missing."""
     if array.ndim != 1 or array.dtype.kind not in "biuf":
         raise TypeError(f"its values are {array.dtype} of shape {array.shape}")
     found: list[Any] = array.tolist()
-    return found
+    if np.isfinite(array).all():
+        return found
+    if np.isinf(array).any() or not takes_missing:
+        raise ValueError("a value is infinite, or NaN where each value listed is a number")
+    return [None if math.isnan(value) else value for value in found]
+
+
+def _array(values: list[Any]) -> Any:
+    return np.array(values, dtype=float if None in values else None)
 
 
 def _name(name: Any) -> str:
@@ -172,7 +185,7 @@ def _sparse_row(x: Any) -> Any:
 
 _ROWS: dict[str, Callable[[Any], Any]] = {
     MAPPING: _mapping,
-    ARRAY: np.array,
+    ARRAY: _array,
     PAIR: lambda x: (np.array(x[0], dtype=np.int64), np.array(x[1])),
     SPARSE: _sparse_row,
     CELLS: lambda x: {name: _restored_cell(value) for name, value in x.items()},

@@ -68,11 +68,22 @@ def require_place_for_trees(rule: UpdateRule, *, grows_trees: bool) -> None:
         )
 
 
-def require_epochs(epochs: Any) -> int:
-    """Return a number of passes over the rows; raise KeslerError unless it is 1 or more."""
+def require_epochs(epochs: Any, update: Any = None) -> int:
+    """Return a number of passes over the rows.
+
+    Raises
+    ------
+    KeslerError
+        Unless it is 1 or more, and 1 if trees, the given update, would count the rows again.
+    """
     if not isinstance(epochs, Integral) or isinstance(epochs, bool) or epochs < 1:
         raise KeslerError(
             f"epochs={epochs!r} must be an integer of 1 or more: `fit` learns all rows that often"
+        )
+    if int(epochs) > 1 and isinstance(update, UpdateRule) and update.has_trees:
+        raise KeslerError(
+            f"epochs={epochs!r}: {update!r} would count each row {epochs} times and learn nothing "
+            "more: leave epochs out, or choose another update rule"
         )
     return int(epochs)
 
@@ -120,27 +131,23 @@ def require_measurable(
             f"{preconditioner!r}: choose another rule, for example simproj, or "
             'preconditioner="euclidean"'
         )
-    if preconditioner.is_full and any(
+    if not preconditioner.measures_views and any(
         part.feature_map is not None or isinstance(part, Ordered) for part in parts
     ):
+        measures = (
+            "has one matrix for the features of x"
+            if preconditioner.is_full
+            else "measures each feature in units of its largest value"
+        )
         raise KeslerError(
-            f"{preconditioner!r} has one matrix for the features of x, but views depend on the "
-            'classes: use hypotheses="multi" or groups without a map, or '
-            'preconditioner="adagrad"'
+            f"{preconditioner!r} {measures}, but views depend on the classes: use "
+            'hypotheses="multi" or groups without a map, or preconditioner="adagrad"'
         )
     if preconditioner.has_bets and rule.as_gradient() is None:
         raise KeslerError(
             f"{rule!r} computes its steps from their norms, but {preconditioner!r} has no step "
             "sizes to measure them in: choose a rule that follows the gradient of a loss, such as "
             'hinge, softmax or ovr-squared, or preconditioner="adagrad"'
-        )
-    if preconditioner.unit == "features" and any(
-        part.feature_map is not None or isinstance(part, Ordered) for part in parts
-    ):
-        raise KeslerError(
-            f"{preconditioner!r} measures each feature in units of its largest value, but views "
-            'depend on the classes: use hypotheses="multi" or groups without a map, or '
-            'preconditioner="adagrad"'
         )
 
 

@@ -91,7 +91,10 @@ class ForestLearner(Learner):
         return self.rule if self.rule.weights is not None else None
 
     def _why_dense(self) -> tuple[str, str]:
-        other = "'pa1'; with columns={} dictionaries of numbers are dense rows"
+        other = (
+            "'pa1'; rows of tables are dense with columns={} if the first has a number or a date, "
+            "no column is a text or a list, and at most half of them are categories"
+        )
         return f"{self.rule!r} compares the values of any feature", other
 
     def _run(self, task: Any) -> None:

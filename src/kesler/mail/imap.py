@@ -22,6 +22,7 @@ from kesler.mail.messages import MOST_BYTES
 from kesler.mail.server import (
     LONGEST_NAME,
     MOST_OF_HEADERS,
+    LoginError,
     Opened,
     RefusedError,
     ServerError,
@@ -51,10 +52,6 @@ WRONG = (
     RecursionError,
 )
 """What the client raises when a server refuses, is silent, ends or answers with nonsense."""
-
-
-class LoginError(ServerError):
-    """The server has refused the user or the password."""
 
 
 class Server:
@@ -109,7 +106,7 @@ class Server:
 
     def _log_in(self, settings: MailSettings, secret: str) -> None:
         try:
-            if settings.password.startswith("oauth2:"):
+            if settings.has_token:
                 self._give_token(settings.user, secret)
             elif f"{settings.user}{secret}".isascii():
                 self._client.login(settings.user, secret)
@@ -117,7 +114,11 @@ class Server:
                 self._client.plain_login(settings.user, secret)
         except imaplib.IMAP4.abort as error:
             raise self._error(error) from None
-        except imaplib.IMAP4.error:
+        except imaplib.IMAP4.error as error:
+            if "[UNAVAILABLE]" in str(error):  # RFC 5530: nothing is known of the password
+                raise ServerError(
+                    f"{self._name} cannot check users for now ({error!s:.200}): try again later"
+                ) from None
             raise LoginError(
                 f"{self._name} refuses the user {settings.user} or the password: check both"
             ) from None

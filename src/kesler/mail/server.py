@@ -18,6 +18,10 @@ class ServerError(KeslerError):
     """The connection to a server has failed: it has to be made again."""
 
 
+class LoginError(ServerError):
+    """The server has refused the user, the password or the token."""
+
+
 class RefusedError(ServerError):
     """The server has refused a command, and the connection goes on."""
 

@@ -202,6 +202,11 @@ class MailSettings:
         return self.maildir or f"{self.server} as {self.user}"
 
     @property
+    def has_token(self) -> bool:
+        """Whether the server is given a token of OAuth2 in place of a password."""
+        return str(self.password).startswith("oauth2:")
+
+    @property
     def identity(self) -> str:
         """Which mailbox it is: equal for all settings of one mailbox, however they are written."""
         if self.maildir:

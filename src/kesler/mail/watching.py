@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 from kesler.durable import JournalError
+from kesler.errors import KeslerError
 from kesler.mail.folders import is_inbox
-from kesler.mail.server import Server, ServerError
+from kesler.mail.server import LoginError, Server, ServerError
 from kesler.mail.sorter import Done, Sorter
 from kesler.progress import LOGGER
 
 LONGEST_PAUSE = 300.0
 """The most seconds between two attempts to connect."""
+
+PAUSES_OF_REFUSED = 120.0, 3600.0
+"""The least and most seconds between two attempts with a password that is refused: servers lock out
+who has a wrong one five times in ten minutes, as fail2ban does. A new token may come at once."""
 
 HEALTH = "health"
 """The name under which the last look is kept."""
@@ -30,7 +36,7 @@ def watch(
 
     Two connections are used: one waits at the inbox, if the server offers IDLE, the other looks. If
     one fails, both are made again after a pause, which doubles with each failure up to
-    `LONGEST_PAUSE`.
+    `LONGEST_PAUSE`, or `PAUSES_OF_REFUSED` where a password is refused, which is said once.
 
     Parameters
     ----------
@@ -42,22 +48,35 @@ def watch(
     ------
     What was done. It never ends by itself.
     """
-    watching, n_failures = _Watching(sorter), 0
+    watching, failures = _Watching(sorter), Counter[bool]()
     while True:
         try:
             with ExitStack() as connections:
                 watching.begin(connect, connections)
                 while True:
                     yield from watching.look()
-                    n_failures = 0
+                    failures.clear()
                     watching.wait(pause)
         except (ServerError, JournalError) as error:
             if isinstance(error, JournalError) and error.reason != "busy":
                 raise
-            seconds = min(2.0**n_failures, LONGEST_PAUSE)
-            n_failures += 1
-            LOGGER.warning("%s; next attempt in %.0f s", error, seconds)
-            pause(seconds)
+            is_refused = isinstance(error, LoginError)
+            pause(_warned(sorter, error, failures[is_refused], is_refused=is_refused))
+            failures[is_refused] += 1
+
+
+def _warned(sorter: Sorter, error: KeslerError, n_before: int, *, is_refused: bool) -> float:
+    """Warn of a failure; return the seconds until the next attempt."""
+    first, most = PAUSES_OF_REFUSED if is_refused else (1.0, LONGEST_PAUSE)
+    if sorter.settings.has_token:
+        first = 1.0
+    seconds = min(first * 2.0 ** min(n_before, 20), most)
+    if not is_refused:
+        LOGGER.warning("%s; next attempt in %.0f s", error, seconds)
+    elif not n_before:
+        text = "%s; next attempt in %.0f s, and then after ever longer pauses, up to an hour"
+        LOGGER.warning(text, error, seconds)
+    return seconds
 
 
 class _Watching:

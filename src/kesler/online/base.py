@@ -79,6 +79,7 @@ class OnlineLearner:
     columns: Any = None
     on_mismatch: str = "missing"
     vectors: Any = None
+    update: Any = None
     half_life: float | None = None
     epochs: int | str = 1
     shuffle: bool | str = False
@@ -90,7 +91,6 @@ class OnlineLearner:
     # Further settings, of the estimators whose constructors take them.
     hypotheses: Any
     feature_map: Any
-    update: Any
     link: Any
     averaged: bool
     costs: Any

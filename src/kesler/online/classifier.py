@@ -165,10 +165,10 @@ default "auto"
         each pass beyond the first costs as much as the first, of the default ensemble about an
         eighth. "auto" is 10 for ensembles that learn in a random order, as the default does with
         measurements (9 to 2 for more than 100,000 rows, and 2 for texts with vectors), else 1. Of
-        ensembles, only members that
-        step along gradients learn in further passes: the combination, probabilities, uncertainty
-        and `n_trials_` remain those of the first pass; of others `n_trials_` counts every pass, and
-        uncertainty the first. `partial_fit` and `learn_one` learn each row once.
+        ensembles, only members that step along gradients learn in further passes: the combination,
+        trees, probabilities, uncertainty and `n_trials_` remain those of the first pass; of others
+        `n_trials_` counts every pass, and uncertainty the first. Trees alone would count each row
+        again, and refuse 2 or more. `partial_fit` and `learn_one` learn each row once.
     shuffle : "auto", True or False, default "auto"
         Whether `fit` learns rows in a random order, another one at each pass, instead of the order
         given. "auto" does so unless an update rule is named, whose source knows an order, or

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from kesler.settings.table import AUTO
 
 if TYPE_CHECKING:
     from kesler.data.schema.entries import Entries
-    from kesler.data.schema.measurements import Inputs
+    from kesler.data.schema.measurements import Forms, Inputs
     from kesler.data.schema.records import Table
     from kesler.data.schema.row_features import RowPlan
     from kesler.data.schema.schema import Column, Schema
@@ -45,6 +45,7 @@ class ColumnReader:
         self.left_out = set[str]()
         self.learnt_again = False
         self._are_numbers: tuple[Any, bool] = (None, False)
+        self._forms: tuple[dict[str, Any], Forms] | None = None  # of these settings
         self._plan: RowPlan | None = None  # of the schema that follows
         self._planned: Schema | None = None
 
@@ -120,6 +121,22 @@ class ColumnReader:
                 "their cells count as missing; if they have other names, rename them",
                 MismatchWarning,
             )
+
+    def forms(self, model: Model) -> Forms:
+        """Return the forms of rows that a learner of the model's settings reads.
+
+        To find them takes longer than to learn a row: settings that are the same objects as before
+        have the same ones. Members in a list may have changed.
+        """
+        given = model.get_params(deep=False)
+        if self._forms is not None:
+            before, found = self._forms
+            if all(before[name] is each for name, each in given.items()):
+                return found
+        found = cast("Forms", model._maker.forms(given))
+        has_members = any(isinstance(each, list) for each in given.values())
+        self._forms = None if has_members else (given, found)
+        return found
 
     def is_open(self, model: Model, X: Any) -> bool:
         """Return whether X are mappings of numbers, and these may still be measurements.

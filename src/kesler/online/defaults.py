@@ -20,7 +20,7 @@ from kesler.maps.distance import Distance
 from kesler.maps.feature_map import FeatureMap
 from kesler.maps.gaussian import GaussianRatio
 from kesler.maps.view import SubExperts
-from kesler.preconditioners import AdaGrad, SecondOrder
+from kesler.preconditioners import AdaGrad, SecondOrder, resolve_preconditioner
 from kesler.preprocessing import (
     Bins,
     Concatenated,
@@ -103,12 +103,20 @@ def of_mapped(view: FeatureMap | None = None, *, dense: bool = True) -> Settings
 
 def of_feedback(given: Mapping[str, Any], *, dense: bool) -> Settings:
     """Return the parameters of the default where only the class that is shown is judged."""
-    chosen = of_words()
+    chosen = _of_plain_words(given)
     if given.get("kernel") is not None:
         chosen = {**over_kernel(dense=dense), "update": OneVsRestSquared(1.5)}
     elif dense:
         chosen = {**of_measurements(), "update": OneVsRestSquared(1.5)}
     return _filled(given, chosen)
+
+
+def _of_plain_words(given: Mapping[str, Any]) -> Settings:
+    """Return those of `of_words`, without views if step sizes are in units of each feature of x."""
+    chosen = of_words()
+    if resolve_preconditioner(given.get("preconditioner", AUTO)).has_scales:
+        return {**chosen, "hypotheses": [PerClass()]}
+    return chosen
 
 
 def of_bandit_rule(given: Mapping[str, Any]) -> Settings:
@@ -328,7 +336,9 @@ def _settings(given: Mapping[str, Any], *, dense: bool, has_costs: bool) -> Sett
         return MARGIN
     named = given.get("feature_map", "auto")
     view = None if _is(named, AUTO) else resolve_map(named, dense=dense)
-    return of_measurements(view) if dense else of_words(view)
+    if dense:
+        return of_measurements(view)
+    return _of_plain_words(given) if view is None else of_words(view)
 
 
 def _settings_of(answer: Kind, given: Mapping[str, Any], *, dense: bool) -> Settings:

@@ -34,7 +34,7 @@ from kesler.online.answers import ClassAnswer
 from kesler.online.contract import unfitted
 from kesler.online.defaults import has_trees, members_of_default, of_ensemble, resolve
 from kesler.parts.constraints import VS_REST
-from kesler.preconditioners import Preconditioner, resolve_preconditioner
+from kesler.preconditioners import EUCLIDEAN, Preconditioner, resolve_preconditioner
 from kesler.preprocessing import resolve_preprocessing
 from kesler.preprocessing.expansion import Expansion
 from kesler.preprocessing.method import Preprocessing
@@ -393,9 +393,12 @@ class Maker:
                 return all(maker.takes_sparse_rows(own) for maker, own in makers)
             parts, kernel = self.parts(given, dense=False), self.kernel(given)
             preprocessing = self.preprocessing(given, dense=False)
+            moves = self.moves(given, self.chosen(given, dense=False))
         except KeslerError:  # raised when learning, not when reading the tags
             return True
         if has_trees(given) or (kernel is not None and kernel.of == "vectors"):
+            return False
+        if moves.get("preconditioner", EUCLIDEAN).is_full:
             return False
         if preprocessing is not None and not preprocessing.zero_at_zero:
             return False

@@ -20,6 +20,7 @@ class Model(Protocol):
 
     columns: Any
     on_mismatch: str
+    update: Any
     half_life: float | None
     epochs: int | str
     shuffle: bool | str

@@ -64,7 +64,7 @@ class Plan:
             )
         epochs: int | str = AUTO
         if not (isinstance(model.epochs, str) and model.epochs == AUTO):
-            epochs = require_epochs(model.epochs)
+            epochs = require_epochs(model.epochs, model.update)
         return Plan(shuffles, _require_seed(model.random_state), epochs)
 
     def n_passes(self, model: Model, n_rows: int) -> int:

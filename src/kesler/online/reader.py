@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows, Vocabulary
 from kesler.data.sparse_rows import is_sparse
 from kesler.data.texts import TextLengths, counted, with_runs
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, MismatchWarning, warn
 from kesler.learner.events import DICTIONARIES, Event
 from kesler.online.columns import ColumnReader, learns_again
 
@@ -42,6 +42,7 @@ class Reader:
     column_names : the names of the columns of a data frame of numbers, or None.
     texts : the lengths of the texts learnt; None if the features of texts are words alone.
     columns : what is known of the columns of a table.
+    merged : the columns in which different numbers are equal as float32, as a warning has said.
     """
 
     def __init__(self) -> None:
@@ -51,6 +52,7 @@ class Reader:
         self.column_names: npt.NDArray[Any] | None = None
         self.texts: TextLengths | None = None
         self.columns = ColumnReader()
+        self.merged = set[Any]()
         self._to_count: list[int] = []  # lengths of texts that are being learnt
         self._n_counted = 0  # rows that had been learnt before these
 
@@ -138,13 +140,32 @@ class Reader:
             inputs.require_rows(X)
         self._require_positions()
         first, has_no_names = learn and self.width is None, self.column_names is None
+        takes_missing = self.takes_missing(model)
+        merged = self._warn_of_merged_places if learn else None
         if inputs.is_plain(X) and has_no_names and (first or X.shape[1] == self.width):
             self.width = X.shape[1]
-            return inputs.measured(X, takes_missing=self.takes_missing(model))
-        data = inputs.array_rows(model, X, reset=first, takes_missing=self.takes_missing(model))
+            return inputs.measured(X, takes_missing=takes_missing, merged=merged)
+        data = inputs.array_rows(model, X, reset=first, takes_missing=takes_missing, merged=merged)
         if first and self.column_names is not None:
             self.names = Vocabulary.of(self.column_names)
         return data
+
+    def _warn_of_merged_places(self, places: Sequence[int]) -> None:
+        names = self.column_names
+        self.warn_of_merged(places if names is None else [names[place] for place in places])
+
+    def warn_of_merged(self, columns: Iterable[Any]) -> None:
+        """Warn once of each column in which different numbers are equal as float32."""
+        for column in columns:
+            if column not in self.merged:
+                self.merged.add(column)
+                warn(
+                    f"column {column!r} holds different numbers that are equal as float32, which "
+                    "has 7 digits, and rows are learnt as float32: subtract a number near them, "
+                    "such as the least, or give columns= that say that it holds dates, categories "
+                    "or identifiers",
+                    MismatchWarning,
+                )
 
     def named_rows(self, model: Model, X: Any, *, learn: bool) -> Rows:
         """Return the rows of mappings, with their features by number."""

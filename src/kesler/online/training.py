@@ -256,7 +256,7 @@ def table_blocks(
         return
     by_name = entries is not None
     kept, state = (*state.kept, batch), replace(state, by_name=by_name)
-    reads = model._maker.forms(model.get_params(deep=False))
+    reads = columns.forms(model)
     schema, found = state.inferred(batch, given, reads, vectors_of(model))
     if by_name and not (reads.gaps or reads.features):
         _require_listed(kept)
@@ -375,12 +375,15 @@ def _blocks_of(model: Model, batch: Batch) -> Iterator[Block]:
         table = batch.table.of_columns(set(state.schema.names))
         cells, schema = values.parse(table, state.schema, *read, learn=is_new, count=is_new)
         columns.state = replace(state, schema=schema)
+        reader.warn_of_merged(alone.merged(cells))
         array = alone.array(cells, len(batch))
         yield from _measured_blocks(model, array, batch.targets, batch.weights)
         return
     model._prepared(dense=False)
     moments, decay = state.moments, decay_of(model)
     cells, schema = values.parse(batch.table, state.schema, *read, learn=is_new, count=is_new)
+    beside = columns.inputs_beside
+    reader.warn_of_merged([] if beside is None else beside.merged(cells))
     for start in range(0, len(batch), BLOCK_ROWS):
         part = slice(start, min(len(batch), start + BLOCK_ROWS))
         weights = None if batch.weights is None else batch.weights[part]

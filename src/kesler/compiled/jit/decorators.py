@@ -58,7 +58,7 @@ def kernel(signature: Any, *, nogil: bool = True) -> Callable[[Function], Functi
 
     def decorate(function: Function) -> Function:
         if IS_INTERPRETED:
-            return function
+            return np.errstate(all="ignore")(function)  # machine code gives no warnings
         function.__qualname__ += f"_{_package_digest():x}"
         signatures = signature if isinstance(signature, list) else [signature]
         from kesler.compiled.jit.background import Store, loaded_or_waiting

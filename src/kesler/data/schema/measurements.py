@@ -263,6 +263,13 @@ class Inputs:
         found = [each.array(cells.get(each.name, missing), vectors) for each in self.columns]
         return np.concatenate(found, axis=1)
 
+    def merged(self, cells: Mapping[str, Sequence[Any]]) -> list[str]:
+        """Return the columns of parsed numbers of which different ones are equal as float32."""
+        from kesler.data.inputs import are_merged
+
+        numbers = [c.name for c in self.columns if c.kind == "number" and c.name in cells]
+        return [name for name in numbers if are_merged(np.array(cells[name], dtype=float))]
+
     def to_json(self) -> list[Any]:
         """Return the columns as JSON can hold them."""
         return [[c.name, c.kind, list(c.categories), c.length] for c in self.columns]
