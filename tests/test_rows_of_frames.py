@@ -202,8 +202,10 @@ def test_numbers_that_are_merged_are_said_once(form, gap):
         np.linspace(0, 1, 120) + 1e-9,
         np.full(120, 1234567890.123),
         np.float32(1.7e9) + np.arange(120, dtype=np.float32),
+        np.append(1.5 + 1e-9 * np.arange(119), 1e30),
+        np.append(np.arange(119) * 2.0**30, 2.0**30 + 1),
     ],
-    ids=["exact", "powers", "small", "constant", "float32"],
+    ids=["exact", "powers", "small", "constant", "float32", "small and one large", "by chance"],
 )
 def test_of_other_numbers_nothing_is_said(numbers):
     y = ["a", "b"] * 60
