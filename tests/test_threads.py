@@ -207,19 +207,31 @@ def test_a_call_reads_the_learner_under_its_lock(name, call):
     CALLS[call](model)
 
 
-@pytest.mark.parametrize(
-    ("make", "labels", "call"),
-    [
-        (OnlineMultilabelClassifier, [{"a"}, {"b"}, {"a", "c"}], "predict_proba_one"),
-        (OnlineClassifier, ["a;b", "a;c", "d"], "predict_path_one"),
-        (OnlineClassifier, ["a;b", "a;c", "d"], "predict_top_one"),
-        (OnlineClassifier, ["a", "b", "c"], "explain_one"),
-        (MODELS["average"], ["a", "b", "c"], "explain_one"),
-        (BanditClassifier, ["a", "b", "c"], "explore_one"),
-    ],
-)
-def test_one_row_is_answered_under_the_lock(make, labels, call):
-    getattr(guarded(make().fit(ROWS, labels * 4)), call)(ROWS[0])
+def asking():
+    return OnlineClassifier(label_budget=0.5)
+
+
+QUESTIONS = [each for each in dir(asking()) if each.endswith("_one") and "learn" not in each]
+OF_ONE = {
+    **{each: (asking, each, {}) for each in QUESTIONS if each[0] != "_"},
+    "predict_one, sure": (asking, "predict_one", {"min_confidence": 0.5}),
+    "predict_proba_one, new": (asking, "predict_proba_one", {"new": True}),
+    "explain_one, average": (MODELS["average"], "explain_one", {}),
+    "explore_one": (BanditClassifier, "explore_one", {}),
+    "exploration_proba_one": (BanditClassifier, "exploration_proba_one", {}),
+}
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+def test_one_row_is_answered_under_the_lock(name):
+    make, call, given = OF_ONE[name]
+    getattr(guarded(make().fit(ROWS, ["a;b", "a;c", "d"] * 4)), call)(ROWS[0], **given)
+
+
+@pytest.mark.parametrize("call", ["predict_proba_one", "predict_top_one", "predict_set_one"])
+def test_one_row_of_label_sets_is_answered_under_the_lock(call):
+    model = OnlineMultilabelClassifier(uncertainty=True).fit(ROWS, [{"a"}, {"b"}, {"a", "c"}] * 4)
+    getattr(guarded(model), call)(ROWS[0])
 
 
 @pytest.mark.parametrize("make", [OnlineClassifier, MODELS["average"]])
