@@ -271,6 +271,18 @@ def test_items_in_doubt_come_first_among_the_first_thousand(desk, monkeypatch):
         assert one % 5 != two % 5 or one < two  # of equal doubt, those that came first
 
 
+def test_a_thousand_items_are_looked_at_for_doubt(desk):
+    for row, answer in [("win cash", "a"), ("team lunch", "b")] * 10:
+        post(desk, "learn", row=row, answer=answer)
+    texts = ["win cash"] * 999 + ["cash lunch"] * 3
+    add(desk, *({"text": text, "id": f"i{i:04d}"} for i, text in enumerate(texts)))
+    shown = []
+    for start in (0, 1000):
+        page = desk.get(f"/models/mail?order=useful&start={start}").text
+        shown.append([int(each) for each in re.findall('data-id="i(....)"', page)])
+    assert shown == [[999, *range(9)], [1000, 1001]]
+
+
 def test_the_last_answer_is_that_of_who_looks(guarded):
     headers = {role: {"authorization": f"Bearer {SECRETS[role]}"} for role in ("teach", "admin")}
     for i, role in enumerate(["teach", "admin", "teach", "admin"]):
