@@ -120,10 +120,10 @@ class GuardedNames(Vocabulary):
 
 
 class CopiedUnderLocks:
-    """An attribute of a model that is to be copied under both locks."""
+    """An attribute of a model that is to be copied under its locks."""
 
-    def __init__(self, model):
-        self.locks = model._lock, model._learner.lock
+    def __init__(self, *locks):
+        self.locks = locks
 
     def __deepcopy__(self, memo):
         assert all(lock.depth > 0 for lock in self.locks), "copied without a lock"
@@ -346,9 +346,17 @@ def test_a_structured_learner_reads_and_learns_under_its_lock(call):
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_model_is_copied_under_its_locks(copied):
     model = guarded(OnlineClassifier(update="pa1").fit(ROWS, [0, 1, 2] * 4))
-    model.probe_ = CopiedUnderLocks(model)
+    model.probe_ = CopiedUnderLocks(model._lock, model._learner.lock)
     model._learner.stored = dict(model._learner.stored)
     model._learner.__class__ = Learner
+    copied(model)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_structured_learner_is_copied_under_its_lock(copied):
+    model = StructuredLearner(len, len)
+    model._created_lock = Watched()
+    model.cost = CopiedUnderLocks(model._lock)
     copied(model)
 
 
