@@ -104,10 +104,13 @@ def test_all_events_of_a_page_are_taken_back_at_once(desk):
         "30 taken back, 30 items to be filed again."
     )
     post(desk, "undo", ids=found[30:35])
-    for n_earlier, is_more in ((29, False), (31, True)):
+    for n_earlier, is_more in ((29, False), (30, False), (31, True)):
         before = events(desk)[-n_earlier - 1]
         page = desk.get(f"/models/mail/history?before={before}").text
         assert ('rel="next"' in page) == is_more
+    for limit, is_more in ((99, True), (100, False)):
+        answer = desk.get(f"/api/models/mail/history?limit={limit}").json()
+        assert len(answer["events"]) == limit and (answer["before"] is not None) == is_more
 
 
 def events(client):

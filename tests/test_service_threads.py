@@ -398,7 +398,7 @@ def test_what_a_deleted_model_had_is_gone(registry):
         "name": "mail", "rows": 0, "mistakes": 0, "n_classes": 0, "classes": [],
         "waiting": 0, "n_writes_waiting": 0,
     }  # fmt: skip
-    assert served.history(9) == []
+    assert served.history(9) == ([], None)
 
 
 def test_places_of_rows_that_another_program_forgot_are_removed_at_the_start(tmp_path):
