@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import threading
 from itertools import product
 
@@ -160,6 +161,8 @@ def test_older_copies_are_small():
     learner.learn_one({"w5": 1}, "a")
     held.add(2, learner)
     assert held._copies[0].nbytes < alone / 5
+    (names,) = {id(each): each for copy in held._copies for each, *_ in copy.names}.values()
+    assert held.nbytes == sum(each.nbytes for each in held._copies) + sys.getsizeof(names)
 
 
 SHAPES = arrays_of.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=12)

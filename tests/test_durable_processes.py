@@ -479,6 +479,28 @@ def test_rows_of_a_call_that_is_interrupted_are_not_learnt(path, tmp_path, monke
         assert is_as_anew(mail, tmp_path)
 
 
+def test_a_replay_that_is_interrupted_leaves_no_copies(path, tmp_path, monkeypatch, often):
+    """They would lack a row that has not been taken back."""
+    monkeypatch.setattr(replica, "FEW_ROWS", 4)
+    monkeypatch.setattr(replica, "COPIED", 1 << 40)
+    learn_block, n_before = replica.Replica._learn_block, iter([2, 1, 0])
+
+    def interrupted(self, *given):
+        if not next(n_before):
+            raise KeyboardInterrupt
+        learn_block(self, *given)
+
+    with Journal(path) as journal:
+        mail = journal.open("mail", PA1())
+        mail.learn_many((*row, f"m{i}", None) for i, row in enumerate(ROWS))
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(replica.Replica, "_learn_block", interrupted)
+            mail.undo("m3")
+        mail.learn_one(*ROWS[0])
+        mail.undo("m39")
+        assert len(given(mail)) == 40 and is_as_anew(mail, tmp_path, PA1)
+
+
 # ---- other threads ------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 import random
 import sqlite3
 from ast import literal_eval
+from functools import partial
 
 import pytest
 from sklearn.base import clone
@@ -11,6 +12,7 @@ from kesler import KeslerError, OnlineClassifier
 from kesler.durable import Journal
 from kesler.durable.storage import VERSION
 
+PA1 = partial(OnlineClassifier, "multi", update="pa1")  # which numbers classes and names
 ROWS = [({f"w{i % 7}": 1.0, f"v{i % 3}": 1.0}, "abc"[i % 3]) for i in range(40)]
 
 
@@ -19,22 +21,27 @@ def path(tmp_path):
     return tmp_path / "desk.db"
 
 
-def test_a_block_is_as_its_changes_one_by_one(path, tmp_path):
+@pytest.mark.parametrize("make", [OnlineClassifier, PA1])
+def test_a_block_is_as_its_changes_one_by_one(make, path, tmp_path, monkeypatch):
     """Random changes in blocks, of which some fail, against the same changes without blocks."""
+    monkeypatch.setattr("kesler.durable.replica.LEAST_SPACING", 2)
+    monkeypatch.setattr("kesler.durable.replica.COPIED", 1 << 40)
     rng = random.Random(0)
     with Journal(path) as journal, Journal(tmp_path / "one.db") as other:
-        mail, plain = (each.open("mail", OnlineClassifier()) for each in (journal, other))
+        mail, plain = (each.open("mail", make()) for each in (journal, other))
         n = 0
-        for _ in range(12):
+        for i in range(24):
             rows = [(*rng.choice(ROWS), f"m{n + i}") for i in range(rng.randint(1, 5))]
-            fails, back = rng.random() < 0.3, rng.random() < 0.4
+            fails, back, renames = (rng.random() < share for share in (0.3, 0.4, 0.4))
             n += 0 if fails else len(rows)
 
-            def change(model, rows=rows, back=back):
+            def change(model, rows=rows, back=back, new=f"new {i}" if renames else ""):
                 for x, y, id in rows:
                     model.learn_one(x, y, id=id)
                 if back:
                     model.undo(rows[0][2])
+                if new and model.n_trials_:
+                    model.rename(model.classes_[0], new)
                 model.keep("count", len(rows))
                 return model.predict_proba_one(rows[0][0]) if model.n_trials_ else None
 
@@ -46,6 +53,7 @@ def test_a_block_is_as_its_changes_one_by_one(path, tmp_path):
                 with mail.together():
                     found = change(mail)
                 assert found == change(plain)
+            assert [*mail.classes_] == [*plain.classes_]
             assert mail.n_trials_ == plain.n_trials_ and mail.kept() == plain.kept()
         assert not journal.check() and not other.check()
         if mail.n_trials_:

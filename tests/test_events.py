@@ -280,11 +280,13 @@ def test_a_row_by_position_is_refused_with_a_reason(x, why):
     assert_same(OnlineClassifier("multi", update="pa1").fit(X, y), model, X)
 
 
-def test_positions_mean_nothing_to_a_learner_of_names():
-    model = OnlineClassifier().learn_one({"a": 1.0}, 0)
+@pytest.mark.parametrize("columns", ["auto", None])
+def test_positions_mean_nothing_to_a_learner_of_names(columns):
+    model = OnlineClassifier(columns=columns).learn_one({"a": 1.0}, 0)
     for x in (np.ones(1), (np.array([0]), np.ones(1)), sparse.csr_array([[1.0]])):
-        with pytest.raises(KeslerError, match="learns from named features"):
-            model.learn_one(x, 0)
+        for refused in (lambda x=x: model.learn_one(x, 0), lambda x=x: model.predict_one(x)):
+            with pytest.raises(KeslerError, match="learns from named features"):
+                refused()
 
 
 # ---- what it leaves alone -----------------------------------------------------------------------

@@ -16,11 +16,13 @@ import pytest
 from kesler import (
     CostSensitiveClassifier,
     KeslerError,
+    LinearMax,
     OnlineClassifier,
     OnlineLabelRanker,
     OnlineMultilabelClassifier,
     load,
 )
+from kesler.data import model_file
 from kesler.data.schema.inference import N_ROWS
 from kesler.hypotheses import Grouped, PerClass
 from kesler.online.metadata import require_members, validated
@@ -331,6 +333,15 @@ def test_first_rows_whose_targets_have_other_columns_are_kept_apart(n: int):
         (names, n) for names in columns
     ]
     assert state.n_open == N_ROWS - 3 * n
+
+
+def test_a_table_of_an_estimator_without_columns_is_refused(tmp_path: Path):
+    path = tmp_path / "model"
+    LinearMax().fit([[0.0], [1.0]], ["x", "y"]).save(path)
+    arrays, metadata = model_file.load(path)
+    model_file.save(path, arrays, metadata | {"table": state_of("class").to_json()})
+    with pytest.raises(KeslerError, match="table does not fit LinearMax: the file is damaged"):
+        load(path)
 
 
 # ---- counts --------------------------------------------------------------------------------------

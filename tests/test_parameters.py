@@ -1,5 +1,8 @@
 """Parameters as scikit-learn's users write them: beside the name of a rule, and in searches."""
 
+import copy
+import re
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -134,8 +137,23 @@ def test_parts_are_replaced_and_not_changed():
     assert (rule, link) == (MIRA(0.5), Exponential(1.2))
 
 
-def test_the_rule_is_set_before_its_parameters():
-    model = OnlineClassifier().set_params(update__C=0.25, update="mira")
+@pytest.mark.parametrize("make", WITH_A_RULE)
+def test_a_rule_is_shown_and_its_parameters_are_listed(make):
+    model = make(update=MIRA(0.5))
+    assert model.get_params()["update__C"] == 0.5
+    assert re.fullmatch(rf"{type(model).__name__}\(.*update=MIRA\(C=0.5\)\)", repr(model))
+
+
+@pytest.mark.parametrize("make", WITH_A_RULE)
+def test_a_deep_copy_shares_what_the_estimator_shared(make):
+    rule = MIRA(0.5)
+    model, own = copy.deepcopy([make(update=rule), rule])
+    assert model.update is own and own is not rule
+
+
+@pytest.mark.parametrize("make", WITH_A_RULE)
+def test_the_rule_is_set_before_its_parameters(make):
+    model = make().set_params(update__C=0.25, update="mira")
     assert rule_in_use(model) == MIRA(0.25)
 
 

@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -506,6 +507,26 @@ def test_a_server_ends_gracefully_and_keeps_what_it_has_said(tmp_path):
     server.start()
     assert mail.figures()["rows"] == 3
     server.kill()
+
+
+def test_a_server_that_ends_finishes_the_request_that_it_has(tmp_path):
+    body = json.dumps({"row": "win cash", "answer": "spam"}).encode()
+    head = f"POST /api/models/mail/learn HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: {len(body)}"
+    with Server(tmp_path / "desk.db") as server:
+        Client(server.url, "mail").create()
+        with socket.create_connection((HOST, server.port), 30) as half:
+            half.sendall(f"{head}\r\n\r\n".encode() + body[:9])
+            assert httpx.get(f"{server.url}/health").is_success  # it has read that much
+            server.process.send_signal(signal.SIGTERM)
+            with pytest.raises(httpx.TransportError):
+                while True:
+                    httpx.get(f"{server.url}/health")
+            assert not select.select([half], [], [], 0.5)[0]
+            half.sendall(body[9:])
+            assert half.recv(100).startswith(b"HTTP/1.1 200")
+        server.end(signal.SIGTERM)  # waits for the end, and says it once more
+        server.start()
+        assert Client(server.url, "mail").figures()["rows"] == 1
 
 
 def ended(database, port):

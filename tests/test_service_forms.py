@@ -104,10 +104,13 @@ def test_all_events_of_a_page_are_taken_back_at_once(desk):
         "30 taken back, 30 items to be filed again."
     )
     post(desk, "undo", ids=found[30:35])
-    for n_earlier, is_more in ((29, False), (31, True)):
+    for n_earlier, is_more in ((29, False), (30, False), (31, True)):
         before = events(desk)[-n_earlier - 1]
         page = desk.get(f"/models/mail/history?before={before}").text
         assert ('rel="next"' in page) == is_more
+    for limit, is_more in ((99, True), (100, False)):
+        answer = desk.get(f"/api/models/mail/history?limit={limit}").json()
+        assert len(answer["events"]) == limit and (answer["before"] is not None) == is_more
 
 
 def events(client):
@@ -269,6 +272,18 @@ def test_items_in_doubt_come_first_among_the_first_thousand(desk, monkeypatch):
     assert [i % 5 for i in ranked[:4]] == [2] * 4  # the words of both classes
     for one, two in pairwise(ranked):
         assert one % 5 != two % 5 or one < two  # of equal doubt, those that came first
+
+
+def test_a_thousand_items_are_looked_at_for_doubt(desk):
+    for row, answer in [("win cash", "a"), ("team lunch", "b")] * 10:
+        post(desk, "learn", row=row, answer=answer)
+    texts = ["win cash"] * 999 + ["cash lunch"] * 3
+    add(desk, *({"text": text, "id": f"i{i:04d}"} for i, text in enumerate(texts)))
+    shown = []
+    for start in (0, 1000):
+        page = desk.get(f"/models/mail?order=useful&start={start}").text
+        shown.append([int(each) for each in re.findall('data-id="i(....)"', page)])
+    assert shown == [[999, *range(9)], [1000, 1001]]
 
 
 def test_the_last_answer_is_that_of_who_looks(guarded):

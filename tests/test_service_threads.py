@@ -184,6 +184,21 @@ def test_what_fails_in_a_request_is_said_and_logged(taught, monkeypatch, caplog)
     assert caplog.text.count("RuntimeError: secret") == 2
 
 
+def test_the_database_is_closed_once_no_thread_uses_it(tmp_path, monkeypatch):
+    closed, are_early, close = threading.Event(), [], ModelRegistry.close
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, **given):
+            self.submit(lambda: are_early.append(closed.wait(0.1)))
+            super().shutdown(**given)
+
+    monkeypatch.setattr("kesler.service.web.ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(ModelRegistry, "close", lambda self: (close(self), closed.set()))
+    with served(tmp_path / "desk.db") as client:
+        assert client.get("/health").is_success
+    assert closed.is_set() and are_early == [False]
+
+
 # ---- answers at once ----------------------------------------------------------------------------
 
 
@@ -383,7 +398,7 @@ def test_what_a_deleted_model_had_is_gone(registry):
         "name": "mail", "rows": 0, "mistakes": 0, "n_classes": 0, "classes": [],
         "waiting": 0, "n_writes_waiting": 0,
     }  # fmt: skip
-    assert served.history(9) == []
+    assert served.history(9) == ([], None)
 
 
 def test_places_of_rows_that_another_program_forgot_are_removed_at_the_start(tmp_path):

@@ -120,10 +120,10 @@ class GuardedNames(Vocabulary):
 
 
 class CopiedUnderLocks:
-    """An attribute of a model that is to be copied under both locks."""
+    """An attribute of a model that is to be copied under its locks."""
 
-    def __init__(self, model):
-        self.locks = model._lock, model._learner.lock
+    def __init__(self, *locks):
+        self.locks = locks
 
     def __deepcopy__(self, memo):
         assert all(lock.depth > 0 for lock in self.locks), "copied without a lock"
@@ -207,19 +207,31 @@ def test_a_call_reads_the_learner_under_its_lock(name, call):
     CALLS[call](model)
 
 
-@pytest.mark.parametrize(
-    ("make", "labels", "call"),
-    [
-        (OnlineMultilabelClassifier, [{"a"}, {"b"}, {"a", "c"}], "predict_proba_one"),
-        (OnlineClassifier, ["a;b", "a;c", "d"], "predict_path_one"),
-        (OnlineClassifier, ["a;b", "a;c", "d"], "predict_top_one"),
-        (OnlineClassifier, ["a", "b", "c"], "explain_one"),
-        (MODELS["average"], ["a", "b", "c"], "explain_one"),
-        (BanditClassifier, ["a", "b", "c"], "explore_one"),
-    ],
-)
-def test_one_row_is_answered_under_the_lock(make, labels, call):
-    getattr(guarded(make().fit(ROWS, labels * 4)), call)(ROWS[0])
+def asking():
+    return OnlineClassifier(label_budget=0.5)
+
+
+QUESTIONS = [each for each in dir(asking()) if each.endswith("_one") and "learn" not in each]
+OF_ONE = {
+    **{each: (asking, each, {}) for each in QUESTIONS if each[0] != "_"},
+    "predict_one, sure": (asking, "predict_one", {"min_confidence": 0.5}),
+    "predict_proba_one, new": (asking, "predict_proba_one", {"new": True}),
+    "explain_one, average": (MODELS["average"], "explain_one", {}),
+    "explore_one": (BanditClassifier, "explore_one", {}),
+    "exploration_proba_one": (BanditClassifier, "exploration_proba_one", {}),
+}
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+def test_one_row_is_answered_under_the_lock(name):
+    make, call, given = OF_ONE[name]
+    getattr(guarded(make().fit(ROWS, ["a;b", "a;c", "d"] * 4)), call)(ROWS[0], **given)
+
+
+@pytest.mark.parametrize("call", ["predict_proba_one", "predict_top_one", "predict_set_one"])
+def test_one_row_of_label_sets_is_answered_under_the_lock(call):
+    model = OnlineMultilabelClassifier(uncertainty=True).fit(ROWS, [{"a"}, {"b"}, {"a", "c"}] * 4)
+    getattr(guarded(model), call)(ROWS[0])
 
 
 @pytest.mark.parametrize("make", [OnlineClassifier, MODELS["average"]])
@@ -334,9 +346,17 @@ def test_a_structured_learner_reads_and_learns_under_its_lock(call):
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_model_is_copied_under_its_locks(copied):
     model = guarded(OnlineClassifier(update="pa1").fit(ROWS, [0, 1, 2] * 4))
-    model.probe_ = CopiedUnderLocks(model)
+    model.probe_ = CopiedUnderLocks(model._lock, model._learner.lock)
     model._learner.stored = dict(model._learner.stored)
     model._learner.__class__ = Learner
+    copied(model)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_structured_learner_is_copied_under_its_lock(copied):
+    model = StructuredLearner(len, len)
+    model._created_lock = Watched()
+    model.cost = CopiedUnderLocks(model._lock)
     copied(model)
 
 

@@ -316,7 +316,7 @@ class Replica:
 
     def keep_copies(self) -> None:
         """Copy the learner if enough events have come since the last copy, and thin copies out."""
-        last = max(self._replayed_at, *self._copies.numbers, 0)
+        last = max([self._replayed_at, *self._copies.numbers])
         if self.applied - last < LEAST_SPACING or not self.learner.n_known_:
             return
         size = size_of(self.learner)

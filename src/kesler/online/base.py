@@ -77,7 +77,6 @@ class OnlineLearner:
 
     # Settings that are read of every estimator, also of those that do not offer them.
     columns: Any = None
-    on_mismatch: str = "missing"
     vectors: Any = None
     update: Any = None
     half_life: float | None = None
@@ -89,6 +88,7 @@ class OnlineLearner:
     label_budget: Any = None
     memory_limit: int | str | None = None
     # Further settings, of the estimators whose constructors take them.
+    on_mismatch: str
     hypotheses: Any
     feature_map: Any
     link: Any

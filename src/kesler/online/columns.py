@@ -184,15 +184,13 @@ class ColumnReader:
         return table
 
     def _text_column(self, model: Model) -> str:
-        """Return the column of a text that is given alone: the only one of texts."""
+        """Return the column of a text that is given alone: that of texts alone, or the first."""
         from kesler.data.schema.schema import OF_TEXTS, OTHERS
 
         given, state = given_columns(model).values(), self.state
         known = [*given, *(state.schema if state else ())]
         names = {column.name for column in known if column.kind == "text"} - {OTHERS}
-        if len(names) > 1:
-            return OF_TEXTS if OF_TEXTS in names else min(names)
-        return names.pop() if names else OF_TEXTS
+        return OF_TEXTS if OF_TEXTS in names else min(names, default=OF_TEXTS)
 
     def table_of_row(self, model: Model, x: Any) -> Table | None:
         """Return the table of one row; None if the model learns from numbers."""

@@ -260,6 +260,8 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
         from kesler.online.columns import given_columns, on_mismatch
         from kesler.online.table_state import restored as restored_table
 
+        if "columns" not in model.get_params(deep=False):
+            raise damaged(f"table does not fit {type(model).__name__}")
         given_columns(model), on_mismatch(model)  # raise if they are none
         answer, missing = model.answer, model._learner.takes_missing
         reader.columns.state = restored_table(

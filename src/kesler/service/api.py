@@ -460,8 +460,7 @@ async def history(call: Call) -> Response:
     query = call.query(limit=str(min(20, most)), before="0")
     limit = rows_in.whole(query["limit"], "limit", 1, most)
     before = rows_in.whole(query["before"], "before", 0, 1 << 62)
-    found = await call.thread(call.served.history, limit, before or None)
-    rest = found[-1].number if len(found) == limit else None
+    found, rest = await call.thread(call.served.history, limit, before or None)
     return Json({"events": [event_of(each) for each in found], "before": rest})
 
 

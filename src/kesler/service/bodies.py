@@ -375,7 +375,9 @@ class History(Struct):
     """Events, the last first."""
 
     events: list[Event]
-    before: Annotated[int | None, Meta(description="the value of before for the next page")]
+    before: Annotated[
+        int | None, Meta(description="the value of before for the next page, null on the last")
+    ]
 
 
 class Item(Struct):

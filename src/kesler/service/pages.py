@@ -320,13 +320,12 @@ def _classes(call: Call, query: Mapping[str, str]) -> Shown:
 
 
 def _history(call: Call, query: Mapping[str, str]) -> Shown:
-    served, limit = call.served, views.EVENTS
-    events = served.history(limit, _number(query.get("before")) or None)
-    rest = f"/models/{served.name}/history?before={events[-1].number}" if events else ""
+    served = call.served
+    events, rest = served.history(views.EVENTS, _number(query.get("before")) or None)
     return "history", {
         "events": [views.event_of(served, each) for each in events],
         **_listed(served),
-        "older": rest if len(events) == limit else "",
+        "older": f"/models/{served.name}/history?before={rest}" if rest else "",
     }
 
 

@@ -131,9 +131,10 @@ class Served:
         """The number of changes that wait."""
         return self._queue.qsize()
 
-    def history(self, limit: int, before: int | None = None) -> list[Event]:
-        """Return events, the last first."""
-        return self.model.history(limit, before)
+    def history(self, limit: int, before: int | None = None) -> tuple[list[Event], int | None]:
+        """Return events, the last first, and the number of the last of them if others follow."""
+        found = self.model.history(limit + 1, before)
+        return found[:limit], found[limit - 1].number if len(found) > limit else None
 
     # ---- changes ------------------------------------------------------------------------------
 

@@ -269,7 +269,7 @@ def shares_of_classes(probabilities: Sequence[float], confidence: float, new: fl
 
 def last_answer(served: Served, name: str) -> dict[str, str] | None:
     """Return the last answer of somebody that has not been taken back, of the last events."""
-    for event in served.history(EVENTS):
+    for event in served.history(EVENTS)[0]:
         if event.kind == "learn" and event.by == name and not event.taken_back:
             return {"id": event.id, "answer": shown_name(event.current)}
     return None
