@@ -90,7 +90,7 @@ def require_forgettable(
         f"{link!r} computes all weights from sums and their scale": not isinstance(link, Linear),
         f"{rule!r} computes its own updates": rule.update is not None,
         "averaged=True requires the mean over all trials": averaged,
-        f"{preconditioner!r} computes them from the wealth won so far": preconditioner.has_bets,
+        f"{preconditioner!r} {preconditioner.no_decay}": preconditioner.no_decay,
     }
     for reason, holds in reasons.items():
         if half_life is not None and holds:
@@ -120,26 +120,18 @@ def require_measurable(
             f"{preconditioner!r}: choose another rule, for example simproj, or "
             'preconditioner="euclidean"'
         )
-    if preconditioner.is_full and any(
-        part.feature_map is not None or isinstance(part, Ordered) for part in parts
-    ):
-        raise KeslerError(
-            f"{preconditioner!r} has one matrix for the features of x, but views depend on the "
-            'classes: use hypotheses="multi" or groups without a map, or '
-            'preconditioner="adagrad"'
-        )
     if preconditioner.has_bets and rule.as_gradient() is None:
         raise KeslerError(
             f"{rule!r} computes its steps from their norms, but {preconditioner!r} has no step "
             "sizes to measure them in: choose a rule that follows the gradient of a loss, such as "
             'hinge, softmax or ovr-squared, or preconditioner="adagrad"'
         )
-    if preconditioner.unit == "features" and any(
+    if preconditioner.of_plain_views and any(
         part.feature_map is not None or isinstance(part, Ordered) for part in parts
     ):
         raise KeslerError(
-            f"{preconditioner!r} measures each feature in units of its largest value, but views "
-            'depend on the classes: use hypotheses="multi" or groups without a map, or '
+            f"{preconditioner!r} {preconditioner.of_plain_views}, but views depend on the "
+            'classes: use hypotheses="multi" or groups without a map, or '
             'preconditioner="adagrad"'
         )
 
