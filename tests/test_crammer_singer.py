@@ -432,14 +432,14 @@ def test_it_is_cloned_and_pickled():
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"C": 0}, "C=0 must be a finite number, above 0"),
+        ({"C": 0}, "C=0 must be a finite number above 0"),
         ({"C": -1.0}, "C=-1.0 must be"),
         ({"C": "1"}, "C='1' must be"),
         ({"tol": 0.0}, "tol=0.0 must be"),
         ({"tol": float("nan")}, "tol=nan must be"),
-        ({"delta": -1}, "delta=-1 must be a finite number, 0 or more"),
+        ({"delta": -1}, "delta=-1 must be a finite number of 0 or more"),
         ({"intercept_scaling": 0}, "intercept_scaling=0 must be"),
-        ({"max_iter": 0}, "max_iter=0 must be a whole number"),
+        ({"max_iter": 0}, "max_iter=0 must be an integer"),
         ({"max_iter": 1.5}, "max_iter=1.5 must be"),
         ({"order": "sorted"}, 'order=\'sorted\' must be "random" or "cyclic"'),
         ({"hypotheses": "tree"}, "hypotheses='tree' is not known"),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 from kesler.codes import Follows, StepUnit, code_of
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, keep_number
 from kesler.parts.user_part import UserPart, require_function
 
 __all__ = [
@@ -225,7 +223,7 @@ class DistanceAdaGrad(AdaGrad):
         return (*super().keeps, "pace")
 
     def __post_init__(self) -> None:
-        require_above_zero(self, "start", "it is the first step size")
+        keep_number(self, "start", ", since it is the first step size", above=0)
 
     @property
     def parameter(self) -> float:
@@ -304,7 +302,7 @@ class Confidence(Preconditioner):
     keeps = ("evidence",)
 
     def __post_init__(self) -> None:
-        require_above_zero(self, "r", "it is the variance of the noise")
+        keep_number(self, "r", ", since it is the variance of the noise", above=0)
 
     @property
     def parameter(self) -> float:
@@ -344,7 +342,7 @@ class SoftConfidence(Preconditioner):
     is_measured = True
 
     def __post_init__(self) -> None:
-        require_above_zero(self, "phi", "it is a quantile above the median")
+        keep_number(self, "phi", ", since it is a quantile above the median", above=0)
 
     @property
     def parameter(self) -> float:
@@ -484,7 +482,8 @@ class SecondOrder(Preconditioner):
     no_mean = "has a matrix that has no mean"
 
     def __post_init__(self) -> None:
-        require_above_zero(self, "ridge", "the matrix of the first rows has no inverse without it")
+        why = ", since the matrix of the first rows has no inverse without it"
+        keep_number(self, "ridge", why, above=0)
 
     @property
     def parameter(self) -> float:
@@ -617,14 +616,3 @@ def resolve_preconditioner(
             'leave preconditioner="auto", or choose another rule'
         )
     return preconditioner
-
-
-def require_above_zero(part: Any, name: str, why: str) -> None:
-    """Raise an error unless a parameter is a finite number above 0; store it as a float."""
-    value: Any = getattr(part, name)
-    if not (isinstance(value, Real) and math.isfinite(value) and float(value) > 0):
-        raise KeslerError(
-            f"{type(part).__name__}({name}={value!r}): {name} must be a finite number above 0, "
-            f"since {why}"
-        )
-    object.__setattr__(part, name, float(value))

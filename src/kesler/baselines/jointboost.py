@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from kesler.batch.distinct_rows import DistinctRows
 from kesler.batch.estimator import ClassScores, row_weights
 from kesler.data.matrices import validate_data
-from kesler.errors import KeslerError, require_unasked
+from kesler.errors import KeslerError, integer_of, require_unasked
 from kesler.progress import progress
 
 Doubles = npt.NDArray[np.float64]
@@ -391,9 +390,6 @@ class JointBoostClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         ]
 
     def _require_parameters(self) -> None:
-        unbounded = self.n_thresholds is None
-        for name in ("n_rounds",) if unbounded else ("n_rounds", "n_thresholds"):
-            value = getattr(self, name)
-            is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-            if not (is_whole and value >= 1):
-                raise KeslerError(f"{name}={value!r} must be a whole number, 1 or more")
+        integer_of("n_rounds", self.n_rounds, 1)
+        if self.n_thresholds is not None:
+            integer_of("n_thresholds", self.n_thresholds, 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -40,7 +39,7 @@ from kesler.batch.scorers import (
 from kesler.costs import Costs
 from kesler.data.matrices import validate_data
 from kesler.data.rows import MAX_FEATURES
-from kesler.errors import KeslerError, warn
+from kesler.errors import KeslerError, integer_of, number_of, warn
 from kesler.hypotheses import Part
 from kesler.kernels import resolve_kernel
 from kesler.kernels.mercer import MercerKernel
@@ -310,10 +309,9 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
 
     def _require_parameters(self) -> None:
         for name in ("C", "intercept_scaling", "tol"):
-            _require_number(name, getattr(self, name), above_zero=True)
-        _require_number("delta", self.delta, above_zero=False)
-        if not (isinstance(self.max_iter, Integral) and self.max_iter >= 1):
-            raise KeslerError(f"max_iter={self.max_iter!r} must be a whole number, 1 or more")
+            number_of(name, getattr(self, name), above=0)
+        number_of("delta", self.delta, least=0)
+        integer_of("max_iter", self.max_iter, 1)
         if self.fit_intercept and not (self.regularise_intercept or self._is_linear_per_class()):
             raise KeslerError(
                 'regularise_intercept=False needs hypotheses="multi" without a kernel: use '
@@ -429,14 +427,6 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _require_number(name: str, value: Any, *, above_zero: bool) -> None:
-    least = np.nextafter(0.0, 1.0) if above_zero else 0.0
-    if isinstance(value, (int, float, np.number)) and least <= value < math.inf:
-        return
-    permitted = "above 0" if above_zero else "0 or more"
-    raise KeslerError(f"{name}={value!r} must be a finite number, {permitted}")
 
 
 def _shares_of(duals: Doubles, codes: npt.NDArray[np.int64]) -> Doubles:

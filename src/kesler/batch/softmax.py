@@ -19,7 +19,7 @@ from kesler.batch.frozen import JointDesign
 from kesler.batch.newton import SmoothObjective, SoftmaxObjective, approach, flat_share, minimise
 from kesler.batch.scorers import JointScorer, Telling, is_per_class, parts_of
 from kesler.data.matrices import validate_data
-from kesler.errors import KeslerError, require_unasked, warn
+from kesler.errors import KeslerError, integer_of, number_of, require_unasked, warn
 from kesler.hypotheses import Part
 from kesler.maps.feature_map import FeatureMap
 
@@ -313,13 +313,8 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
 
     def _require_parameters(self) -> None:
         for name in ("C", "sigma", "tol"):
-            value = getattr(self, name)
-            if not (_is_number(value) and 0 < value <= MOST_PARAMETER):
-                raise KeslerError(
-                    f"{name}={value!r} must be a number above 0 and at most {MOST_PARAMETER:g}"
-                )
-        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter > 0):
-            raise KeslerError(f"max_iter={self.max_iter!r} must be a whole number above 0")
+            number_of(name, getattr(self, name), above=0, most=MOST_PARAMETER)
+        integer_of("max_iter", self.max_iter, 1)
         if self.loss not in MARGINS:
             raise KeslerError(
                 f"loss={self.loss!r} is unknown: use {' or '.join(map(repr, MARGINS))}"
@@ -340,10 +335,6 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
 def summed(X: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -24,7 +23,7 @@ from kesler.decompositions.binary import (
     run_all,
     teach_binary,
 )
-from kesler.errors import KeslerError
+from kesler.errors import integer_of
 
 Origin = Literal["class", "winner", "loser"]
 
@@ -348,13 +347,8 @@ class ErrorCorrectingTournament(Tournament):
         self.n_jobs = n_jobs
 
     def _n_eliminations(self) -> int:
-        m = self.n_eliminations
-        if not (isinstance(m, Integral) and m >= 1):
-            raise KeslerError(
-                f"n_eliminations={m!r} must be a whole number, 1 or more: the number of defeats "
-                "after which a class is eliminated"
-            )
-        return int(m)
+        why = ": the number of defeats after which a class is eliminated"
+        return integer_of("n_eliminations", self.n_eliminations, 1, why=why)
 
 
 def decided(referee: Any, X: Any) -> Mask:

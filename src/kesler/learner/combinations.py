@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, get_args
 
 from kesler.costs import Costs
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, integer_of, is_number
 from kesler.hypotheses import Ordered, Part, Shared, takes_ratings
 from kesler.learner.classes import OnNewClass
 from kesler.learner.targets import Kind
@@ -41,8 +39,7 @@ def require_half_life(half_life: Any) -> float | None:
     """
     if half_life is None:
         return None
-    is_number = isinstance(half_life, Real) and not isinstance(half_life, bool)
-    if not (is_number and 1 <= float(half_life) < math.inf):
+    if not is_number(half_life, 1):
         raise KeslerError(
             f"half_life={half_life!r} must be a finite number of rows, 1 or more, after which a "
             "row has half of its weight, or None for no decay"
@@ -70,11 +67,7 @@ def require_place_for_trees(rule: UpdateRule, *, grows_trees: bool) -> None:
 
 def require_epochs(epochs: Any) -> int:
     """Return a number of passes over the rows; raise KeslerError unless it is 1 or more."""
-    if not isinstance(epochs, Integral) or isinstance(epochs, bool) or epochs < 1:
-        raise KeslerError(
-            f"epochs={epochs!r} must be an integer of 1 or more: `fit` learns all rows that often"
-        )
-    return int(epochs)
+    return integer_of("epochs", epochs, 1, why=": `fit` learns all rows that often")
 
 
 def require_forgettable(
