@@ -86,7 +86,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
         The feature map of the shared vector; not used by "multi".
     update : "auto", "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", \
 "conproj", "simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
-"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "auto"
+"ovr-logistic", "ovr-hinge", "least-squares", "arow", "scw1", "scw2" or rule, default "auto"
         The update rule. "auto" compares each label with the rest: by the logistic loss where
         rows list every feature, which become z-scores, and by the hinge loss where they list only
         non-zeros, which become counts (:mod:`kesler.online.defaults`). With a named rule, the other

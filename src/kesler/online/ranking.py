@@ -70,7 +70,7 @@ class OnlineLabelRanker(OnlineLearner):
         The feature map of the shared vector; not used by "multi".
     update : "auto", "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", \
 "conproj", "simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
-"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "auto"
+"ovr-logistic", "ovr-hinge", "least-squares", "arow", "scw1", "scw2" or rule, default "auto"
         The update rule. "auto" is the logistic loss of each pair with adaptive step sizes, on
         rows that are prepared by their kind: z-scores where rows list every feature, counts where
         they list only non-zeros (:mod:`kesler.online.defaults`). With a named rule, the other
