@@ -441,7 +441,7 @@ def test_it_is_cloned_and_pickled():
         ({"intercept_scaling": 0}, "intercept_scaling=0 must be"),
         ({"max_iter": 0}, "max_iter=0 must be an integer"),
         ({"max_iter": 1.5}, "max_iter=1.5 must be"),
-        ({"order": "sorted"}, 'order=\'sorted\' must be "random" or "cyclic"'),
+        ({"order": "sorted"}, "order='sorted' is unknown: use 'random' or 'cyclic'"),
         ({"hypotheses": "tree"}, "hypotheses='tree' is not known"),
         ({"costs": {(0, 9): 2.0}}, "costs contain the label 9, which no row has"),
         ({"costs": {(0, 1): -2.0}}, "a cost must be a finite number, 0 or more"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 from inspect import currentframe
 from numbers import Integral, Real
 from typing import Any
@@ -28,6 +29,18 @@ class KeslerError(ValueError):
     ...
     kesler.errors.KeslerError: row 3 holds NaN: fill or drop missing values
     """
+
+
+def require_choice(name: str, value: Any, choices: Iterable[str | None]) -> None:
+    """Raise unless a parameter has one of these values.
+
+    Examples
+    --------
+    >>> require_choice("loss", "softmax", ("softmax", "margin-softmax"))
+    """
+    known = [*choices]
+    if not isinstance(value, str | None) or value not in known:
+        raise KeslerError(f"{name}={value!r} is unknown: use {' or '.join(map(repr, known))}")
 
 
 def is_flag(value: Any) -> bool:

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_expit, logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from kesler.batch.distinct_rows import DistinctRows
 from kesler.batch.estimator import ClassScores, row_weights
 from kesler.data.matrices import validate_data
 from kesler.errors import KeslerError, integer_of, require_unasked
+from kesler.online.contract import keep_settings
 from kesler.progress import progress
 
 Doubles = npt.NDArray[np.float64]
@@ -273,8 +273,7 @@ class JointBoostClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     """
 
     def __init__(self, n_rounds: int = 100, *, n_thresholds: int | None = 255) -> None:
-        self.n_rounds = n_rounds
-        self.n_thresholds = n_thresholds
+        keep_settings(self, locals())
 
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the stumps.
@@ -357,12 +356,11 @@ class JointBoostClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     _probabilities = predict_proba
+    _takes_sparse = False
 
     def _above(self, X: Any) -> npt.NDArray[np.bool_]:
         """Return whether each row is above the threshold of each round."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(X[:, self.features_] > self.thresholds_)
+        return np.asarray(self._rows(X)[:, self.features_] > self.thresholds_)
 
     def _shaped(self, scores: Doubles) -> Doubles:
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores.copy()

@@ -28,7 +28,8 @@ from kesler.data.labels import plain
 from kesler.data.matrices import validate_data
 from kesler.dictionaries.dictionary import Columns, Dictionary, fitted
 from kesler.dictionaries.registry import resolve_dictionary
-from kesler.errors import KeslerError, integer_of, number_of, warn
+from kesler.errors import KeslerError, integer_of, number_of, require_choice, warn
+from kesler.online.contract import keep_settings
 from kesler.progress import progress
 from kesler.sharing.few_features import FewFeatures
 
@@ -164,15 +165,7 @@ class MixedNormClassifier(FewFeatures):
         max_iter: int = 1000,
         warm_start: bool = False,
     ) -> None:
-        self.alpha = alpha
-        self.norm = norm
-        self.loss = loss
-        self.dictionary = dictionary
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
+        keep_settings(self, locals())
 
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model to training rows.
@@ -285,12 +278,8 @@ class MixedNormClassifier(FewFeatures):
         for name in ("alpha", "tol"):
             number_of(name, getattr(self, name), above=0)
         integer_of("max_iter", self.max_iter, 1)
-        for name, known in (("norm", NORMS), ("loss", tuple(MARGINS))):
-            if getattr(self, name) not in known:
-                raise KeslerError(
-                    f"{name}={getattr(self, name)!r} is unknown: use "
-                    f"{' or '.join(map(repr, known))}"
-                )
+        require_choice("norm", self.norm, NORMS)
+        require_choice("loss", self.loss, MARGINS)
 
     # ---- the solution -----------------------------------------------------------------------
 
@@ -328,11 +317,6 @@ class MixedNormClassifier(FewFeatures):
                 ConvergenceWarning,
             )
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _require_moderate(X: Any) -> None:

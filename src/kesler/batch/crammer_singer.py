@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted
 
 from kesler.batch.distinct_rows import DistinctRows
 from kesler.batch.dual_ascent import (
@@ -39,11 +38,12 @@ from kesler.batch.scorers import (
 from kesler.costs import Costs
 from kesler.data.matrices import validate_data
 from kesler.data.rows import MAX_FEATURES
-from kesler.errors import KeslerError, integer_of, number_of, warn
+from kesler.errors import KeslerError, integer_of, number_of, require_choice, warn
 from kesler.hypotheses import Part
 from kesler.kernels import resolve_kernel
 from kesler.kernels.mercer import MercerKernel
 from kesler.maps.feature_map import FeatureMap
+from kesler.online.contract import keep_settings
 
 Self = TypeVar("Self", bound="CrammerSingerClassifier")
 Doubles = npt.NDArray[np.float64]
@@ -215,22 +215,7 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         random_state: Any = None,
         warm_start: bool = False,
     ) -> None:
-        self.C = C
-        self.hypotheses = hypotheses
-        self.feature_map = feature_map
-        self.kernel = kernel
-        self.sigma = sigma
-        self.delta = delta
-        self.costs = costs
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.regularise_intercept = regularise_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.order = order
-        self.random_state = random_state
-        self.warm_start = warm_start
+        keep_settings(self, locals())
 
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Self:
         """Fit the model to training rows.
@@ -298,8 +283,7 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         return self._keep(found, duals, rows)
 
     def _scores(self, X: Any) -> Doubles:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._rows(X)
         if self._scorer is not None:
             return self._scorer.scores(X)
         scores: Doubles = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
@@ -317,8 +301,7 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
                 'regularise_intercept=False needs hypotheses="multi" without a kernel: use '
                 "regularise_intercept=True with a large intercept_scaling instead"
             )
-        if self.order not in ("random", "cyclic"):
-            raise KeslerError(f'order={self.order!r} must be "random" or "cyclic"')
+        require_choice("order", self.order, ("random", "cyclic"))
 
     def _is_linear_per_class(self) -> bool:
         return self.kernel is None and is_per_class(self.hypotheses)
@@ -422,11 +405,6 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
             "to similar ranges, or choose a smaller C or a larger tol",
             ConvergenceWarning,
         )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _shares_of(duals: Doubles, codes: npt.NDArray[np.int64]) -> Doubles:

@@ -21,11 +21,11 @@ from kesler.decompositions.binary import (
     Floats,
     all_margins,
     fit_all,
-    require_choice,
     teach_all,
 )
-from kesler.errors import KeslerError, integer_of
+from kesler.errors import KeslerError, integer_of, require_choice
 from kesler.learner.classes import ClassTable
+from kesler.online.contract import keep_settings
 
 Code = npt.NDArray[np.int8]
 
@@ -413,14 +413,7 @@ class ErrorCorrectingCode(Decomposition):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.code = code
-        self.n_bits = n_bits
-        self.n_codes = n_codes
-        self.decoding = decoding
-        self.loss = loss
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        keep_settings(self, locals())
 
     @property
     def code_(self) -> Code:

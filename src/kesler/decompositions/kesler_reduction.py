@@ -32,7 +32,7 @@ from kesler.errors import (
 from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Targets
 from kesler.metrics import kendall_tau
-from kesler.online.contract import unchanged_on_error
+from kesler.online.contract import keep_settings, unchanged_on_error
 from kesler.online.label_sets import (
     IRRELEVANT,
     RELEVANT,
@@ -280,10 +280,7 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         n_passes: int = 5,
         max_memory: int = 1 << 30,
     ) -> None:
-        self.estimator = estimator
-        self.intercept = intercept
-        self.n_passes = n_passes
-        self.max_memory = max_memory
+        keep_settings(self, locals())
 
     # ---- learning ---------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from kesler.decompositions.binary import (
     teach_all,
 )
 from kesler.errors import integer_of
+from kesler.online.contract import keep_settings
 
 Grouping = Callable[[list[int]], list[list[int]]]
 
@@ -300,11 +301,7 @@ class LabelTree(Decomposition):
         n_folds: int = 3,
         n_jobs: int | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.n_children = n_children
-        self.max_depth = max_depth
-        self.n_folds = n_folds
-        self.n_jobs = n_jobs
+        keep_settings(self, locals())
 
     _tree: ClassTree
     _learners: dict[int, list[Any]]

@@ -23,6 +23,7 @@ from kesler.decompositions.binary import (
     teach_binary,
 )
 from kesler.errors import KeslerError, integer_of
+from kesler.online.contract import keep_settings
 from kesler.progress import progress
 
 Numbers = npt.NDArray[np.intp]
@@ -293,10 +294,7 @@ class OneAgainstSome(Decomposition):
         n_passes: int = 5,
         random_state: Any = 0,
     ) -> None:
-        self.estimator = estimator
-        self.n_candidates = n_candidates
-        self.n_passes = n_passes
-        self.random_state = random_state
+        keep_settings(self, locals())
 
     _tree: RecallTree
     _scorers: dict[int, Any]

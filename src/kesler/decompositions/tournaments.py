@@ -24,6 +24,7 @@ from kesler.decompositions.binary import (
     teach_binary,
 )
 from kesler.errors import integer_of
+from kesler.online.contract import keep_settings
 
 Origin = Literal["class", "winner", "loser"]
 
@@ -279,8 +280,7 @@ class FilterTree(Tournament):
     """
 
     def __init__(self, estimator: Any = None, n_jobs: int | None = None) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
+        keep_settings(self, locals())
 
 
 class ErrorCorrectingTournament(Tournament):
@@ -342,9 +342,7 @@ class ErrorCorrectingTournament(Tournament):
     def __init__(
         self, estimator: Any = None, n_eliminations: int = 2, n_jobs: int | None = None
     ) -> None:
-        self.estimator = estimator
-        self.n_eliminations = n_eliminations
-        self.n_jobs = n_jobs
+        keep_settings(self, locals())
 
     def _n_eliminations(self) -> int:
         why = ": the number of defeats after which a class is eliminated"

@@ -20,7 +20,7 @@ from kesler.dictionaries.dictionary import (
     spread,
 )
 from kesler.dictionaries.steps import Step, Template
-from kesler.errors import KeslerError, integer_of, number_of
+from kesler.errors import KeslerError, integer_of, number_of, require_choice
 
 Singles = npt.NDArray[np.float32]
 
@@ -411,8 +411,7 @@ class Templates(Dictionary):
         number_of("mask_width", self.mask_width, above=0)
         if self.fading is not None:
             number_of("fading", self.fading, ", or None", least=0)
-        if self.store not in ("float32", "uint8"):
-            raise KeslerError(f'store={self.store!r} is unknown: use "float32" or "uint8"')
+        require_choice("store", self.store, ("float32", "uint8"))
 
 
 class StoredResponses(Pool):

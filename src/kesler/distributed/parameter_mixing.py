@@ -24,7 +24,7 @@ from kesler.distributed.partitions import Partitions
 from kesler.distributed.scattered import Scattered, resolve_client, sent
 from kesler.distributed.shards import Description, Shard, require_alike
 from kesler.distributed.tables import are_tables, with_features
-from kesler.errors import KeslerError, integer_of
+from kesler.errors import KeslerError, integer_of, require_choice
 from kesler.learner.learner import Learner
 from kesler.learner.uncertainty import require_use
 from kesler.online.base import OnlineLearner
@@ -379,5 +379,4 @@ def _require_arguments(learner: Any, epochs: Any, mixing: Any) -> None:
             "OnlineClassifier to learn, and a SoftmaxClassifier or ShareBoostClassifier to fit"
         )
     integer_of("epochs", epochs, 1)
-    if mixing not in ("mistakes", "uniform"):
-        raise KeslerError(f"mixing={mixing!r} is unknown: use 'mistakes' or 'uniform'")
+    require_choice("mixing", mixing, ("mistakes", "uniform"))

@@ -21,7 +21,8 @@ from kesler.batch.softmax import MARGINS, summed
 from kesler.data.matrices import validate_data
 from kesler.dictionaries.dictionary import Dictionary, fitted
 from kesler.dictionaries.registry import resolve_dictionary
-from kesler.errors import KeslerError, integer_of, number_of, warn
+from kesler.errors import KeslerError, integer_of, number_of, require_choice, warn
+from kesler.online.contract import keep_settings
 from kesler.progress import progress
 from kesler.sharing.certificates import Certificate, certified
 from kesler.sharing.few_features import FewFeatures
@@ -256,22 +257,7 @@ class ShareBoostClassifier(FewFeatures):
         n_rounds_no_change: int | None = None,
         warm_start: bool = False,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.dictionary = dictionary
-        self.choice = choice
-        self.shortlist = shortlist
-        self.scale = scale
-        self.groups = groups
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.beta = beta
-        self.bias = bias
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_rounds_no_change = n_rounds_no_change
-        self.warm_start = warm_start
+        keep_settings(self, locals())
 
     _weights: list[Floats]
     notes_: dict[str, Any]
@@ -560,11 +546,7 @@ class ShareBoostClassifier(FewFeatures):
             number_of(name, getattr(self, name), above=0)
         known = {"choice": RULES, "scale": SCALES, "loss": MARGINS, "penalty": PENALTIES}
         for name, values in known.items():
-            if getattr(self, name) not in list(values):
-                raise KeslerError(
-                    f"{name}={getattr(self, name)!r} is unknown: use "
-                    f"{' or '.join(map(repr, values))}"
-                )
+            require_choice(name, getattr(self, name), values)
         for name in ("shortlist", "n_rounds_no_change"):
             if getattr(self, name) is not None:
                 integer_of(name, getattr(self, name), 1, why=", or None")
@@ -589,11 +571,6 @@ class ShareBoostClassifier(FewFeatures):
                 "constant, repeat those chosen, or have no gradient",
                 UserWarning,
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _weighted(X: Any, labels: Ints, counts: Floats) -> tuple[Any, Ints, Floats]:
