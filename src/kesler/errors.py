@@ -259,6 +259,13 @@ def absent(estimator: Any, name: str) -> Any:
     return object.__getattribute__(estimator, name)  # raises its own
 
 
+def keep_settings(estimator: Any, given: dict[str, Any]) -> None:
+    """Set the arguments of a constructor, its `locals()`, as attributes of the same names."""
+    for name, value in given.items():
+        if name != "self":
+            setattr(estimator, name, value)
+
+
 # ---- pickles ------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from kesler.codes import Follows, StepUnit, code_of
 from kesler.errors import KeslerError, keep_number
-from kesler.parts.user_part import UserPart, require_function
+from kesler.parts.user_part import UserPart, part_of, require_function
 
 __all__ = [
     "PRECONDITIONERS",
@@ -601,18 +601,15 @@ def resolve_preconditioner(
     """
     if isinstance(preconditioner, str) and preconditioner == "auto":
         return own or EUCLIDEAN
-    if isinstance(preconditioner, str) and preconditioner in PRECONDITIONERS:
-        preconditioner = PRECONDITIONERS[preconditioner]()
-    if not isinstance(preconditioner, Preconditioner):
+    more = (
+        ", auto, or in Python a preconditioner of kesler.preconditioners or a function decorated "
+        "with kesler.preconditioner"
+    )
+    found = part_of("preconditioner", preconditioner, Preconditioner, PRECONDITIONERS, more)
+    if own is not None and found != own:
         raise KeslerError(
-            f"preconditioner={preconditioner!r} is not known: choose one of auto, "
-            f"{', '.join(PRECONDITIONERS)}, or in Python a preconditioner of "
-            "kesler.preconditioners or a function decorated with kesler.preconditioner"
-        )
-    if own is not None and preconditioner != own:
-        raise KeslerError(
-            f"preconditioner={preconditioner!r}: the rule computes its steps from the variances "
+            f"preconditioner={found!r}: the rule computes its steps from the variances "
             f"of {own!r}, which it brings along: "
             'leave preconditioner="auto", or choose another rule'
         )
-    return preconditioner
+    return found

@@ -15,8 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from kesler.batch.distinct_rows import DistinctRows
 from kesler.batch.estimator import ClassScores, row_weights
 from kesler.data.matrices import validate_data
-from kesler.errors import KeslerError, integer_of, require_unasked
-from kesler.online.contract import keep_settings
+from kesler.errors import KeslerError, integer_of, keep_settings, require_unasked
 from kesler.progress import progress
 
 Doubles = npt.NDArray[np.float64]

@@ -28,8 +28,7 @@ from kesler.data.labels import plain
 from kesler.data.matrices import validate_data
 from kesler.dictionaries.dictionary import Columns, Dictionary, fitted
 from kesler.dictionaries.registry import resolve_dictionary
-from kesler.errors import KeslerError, integer_of, number_of, require_choice, warn
-from kesler.online.contract import keep_settings
+from kesler.errors import KeslerError, integer_of, keep_settings, number_of, require_choice, warn
 from kesler.progress import progress
 from kesler.sharing.few_features import FewFeatures
 

@@ -38,12 +38,11 @@ from kesler.batch.scorers import (
 from kesler.costs import Costs
 from kesler.data.matrices import validate_data
 from kesler.data.rows import MAX_FEATURES
-from kesler.errors import KeslerError, integer_of, number_of, require_choice, warn
+from kesler.errors import KeslerError, integer_of, keep_settings, number_of, require_choice, warn
 from kesler.hypotheses import Part
 from kesler.kernels import resolve_kernel
 from kesler.kernels.mercer import MercerKernel
 from kesler.maps.feature_map import FeatureMap
-from kesler.online.contract import keep_settings
 
 Self = TypeVar("Self", bound="CrammerSingerClassifier")
 Doubles = npt.NDArray[np.float64]

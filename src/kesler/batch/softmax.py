@@ -18,10 +18,17 @@ from kesler.batch.frozen import JointDesign
 from kesler.batch.newton import SmoothObjective, SoftmaxObjective, approach, flat_share, minimise
 from kesler.batch.scorers import JointScorer, Telling, is_per_class, parts_of
 from kesler.data.matrices import validate_data
-from kesler.errors import KeslerError, integer_of, number_of, require_choice, require_unasked, warn
+from kesler.errors import (
+    KeslerError,
+    integer_of,
+    keep_settings,
+    number_of,
+    require_choice,
+    require_unasked,
+    warn,
+)
 from kesler.hypotheses import Part
 from kesler.maps.feature_map import FeatureMap
-from kesler.online.contract import keep_settings
 
 Self = TypeVar("Self", bound="SoftmaxClassifier")
 Floats = npt.NDArray[np.float64]

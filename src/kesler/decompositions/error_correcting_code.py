@@ -23,9 +23,8 @@ from kesler.decompositions.binary import (
     fit_all,
     teach_all,
 )
-from kesler.errors import KeslerError, integer_of, require_choice
+from kesler.errors import KeslerError, integer_of, keep_settings, require_choice
 from kesler.learner.classes import ClassTable
-from kesler.online.contract import keep_settings
 
 Code = npt.NDArray[np.int8]
 

@@ -25,6 +25,7 @@ from kesler.errors import (
     KeslerError,
     absent,
     integer_of,
+    keep_settings,
     require_unasked,
     set_state,
     state_of,
@@ -32,7 +33,7 @@ from kesler.errors import (
 from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Targets
 from kesler.metrics import kendall_tau
-from kesler.online.contract import keep_settings, unchanged_on_error
+from kesler.online.contract import unchanged_on_error
 from kesler.online.label_sets import (
     IRRELEVANT,
     RELEVANT,

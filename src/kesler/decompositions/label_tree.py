@@ -24,8 +24,7 @@ from kesler.decompositions.binary import (
     fit_all,
     teach_all,
 )
-from kesler.errors import integer_of
-from kesler.online.contract import keep_settings
+from kesler.errors import integer_of, keep_settings
 
 Grouping = Callable[[list[int]], list[list[int]]]
 

@@ -22,8 +22,7 @@ from kesler.decompositions.binary import (
     require_learner,
     teach_binary,
 )
-from kesler.errors import KeslerError, integer_of
-from kesler.online.contract import keep_settings
+from kesler.errors import KeslerError, integer_of, keep_settings
 from kesler.progress import progress
 
 Numbers = npt.NDArray[np.intp]

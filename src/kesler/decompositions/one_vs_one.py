@@ -22,8 +22,7 @@ from kesler.decompositions.binary import (
     margins,
     teach_all,
 )
-from kesler.errors import require_choice
-from kesler.online.contract import keep_settings
+from kesler.errors import keep_settings, require_choice
 
 Decoding = Literal["majority", "tournament", "margins"]
 DECODINGS = ("majority", "tournament", "margins")

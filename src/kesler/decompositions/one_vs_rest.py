@@ -15,7 +15,7 @@ from kesler.decompositions.binary import (
     fit_all,
     teach_all,
 )
-from kesler.online.contract import keep_settings
+from kesler.errors import keep_settings
 
 
 class OneVsRest(Decomposition):

@@ -23,8 +23,7 @@ from kesler.decompositions.binary import (
     run_all,
     teach_binary,
 )
-from kesler.errors import integer_of
-from kesler.online.contract import keep_settings
+from kesler.errors import integer_of, keep_settings
 
 Origin = Literal["class", "winner", "loser"]
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from kesler.data import inputs
 from kesler.data.labels import Label
-from kesler.errors import KeslerError, is_flag, number_of
+from kesler.errors import KeslerError, is_flag, keep_settings, number_of
 from kesler.exploration import (
     Exploration,
     Greedy,
@@ -307,7 +307,7 @@ C, eta, delta, r, columns, on_mismatch
         sigma: float | Literal["auto"] = "auto",
         budget: Limit = None,
     ) -> None:
-        contract.keep_settings(self, locals())
+        keep_settings(self, locals())
 
     # ---- answers ----------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kesler.data.inputs import parts_of
 from kesler.data.rows import Rows
+from kesler.errors import keep_settings
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable, OnNewClass
@@ -19,7 +20,6 @@ from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
-from kesler.online import contract
 from kesler.online.answers import NO_PATH, ClassAnswer, LabelsAnswer, Scores
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials, exclusive, tags_of_classifier
@@ -238,7 +238,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
         tree: Given | None = None,
         label_budget: float | Query | None = None,
     ) -> None:
-        contract.keep_settings(self, locals())
+        keep_settings(self, locals())
 
     @exclusive
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:

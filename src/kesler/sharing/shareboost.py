@@ -21,8 +21,7 @@ from kesler.batch.softmax import MARGINS, summed
 from kesler.data.matrices import validate_data
 from kesler.dictionaries.dictionary import Dictionary, fitted
 from kesler.dictionaries.registry import resolve_dictionary
-from kesler.errors import KeslerError, integer_of, number_of, require_choice, warn
-from kesler.online.contract import keep_settings
+from kesler.errors import KeslerError, integer_of, keep_settings, number_of, require_choice, warn
 from kesler.progress import progress
 from kesler.sharing.certificates import Certificate, certified
 from kesler.sharing.few_features import FewFeatures
