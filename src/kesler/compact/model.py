@@ -191,18 +191,20 @@ class CompactModel:
         fewer (`n_features`), long texts need less.
         """
         from kesler.compact.c_source import c_header, c_source
-        from kesler.sharing.exports.c_source import header_of
+        from kesler.sharing.exports.c_source import write_c
         from kesler.sharing.exports.python_module import identifier
 
         path = Path(path)
         if path.suffix.lower() != ".c":
             raise KeslerError(f"{path}: a compact classifier is exported as C, to a file named .c")
         prefix = identifier(path.stem if name is None else name)
-        declared = header_of(path) if header else None
-        included = None if declared is None else declared.name
-        write_whole(path, c_source(self._content, prefix, included).encode())
-        if declared is not None:
-            write_whole(declared, c_header(self._content, prefix).encode())
+        content = self._content
+        write_c(
+            path,
+            header=header,
+            source=lambda included: c_source(content, prefix, included),
+            declared=lambda: c_header(content, prefix),
+        )
 
     def to_bytes(self) -> bytes:
         """Return the contents of the file."""
