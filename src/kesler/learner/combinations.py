@@ -254,6 +254,22 @@ def _limits_each_step(rule: UpdateRule) -> bool:
     return isinstance(rule, SimPerc | ConProj | SimProj)
 
 
+def require_thresholds(learner: Any) -> None:
+    """Raise if hypotheses have thresholds, and targets no order or rows no constant feature."""
+    if not any(isinstance(part, Ordered) for part in learner.parts):
+        return
+    if learner.answer != "rank":
+        raise KeslerError(
+            "Ordered hypotheses require ordered classes: use OnlineOrdinalClassifier, "
+            "or PerClass, Shared and Grouped hypotheses"
+        )
+    if not learner.constant:
+        raise KeslerError(
+            "intercept=0 leaves Ordered hypotheses without thresholds, which are the weights "
+            "of the constant feature: give an intercept above 0"
+        )
+
+
 BEFORE = (
     require_measurable,
     require_priceable,
@@ -266,5 +282,5 @@ BEFORE = (
 )
 """What parts are tested for before a learner has a state, in this order."""
 
-AFTER = (require_replayable, require_informed)
+AFTER = (require_replayable, require_informed, require_thresholds)
 """What they are tested for with a state."""

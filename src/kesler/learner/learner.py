@@ -73,7 +73,6 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         super().__post_init__()
         for require in AFTER:
             require(self)
-        self._require_thresholds()
 
     # ---- trials -----------------------------------------------------------------------------
 
@@ -758,20 +757,6 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         scaled = self.has_scaled_means
         passed = float(self.stored["link.means"]["passed"][0]) if scaled else float(self.n_trials)
         return np.asarray((states[1] + weights * (passed - states[2])) / n_trials)
-
-    def _require_thresholds(self) -> None:
-        if not any(isinstance(part, Ordered) for part in self.parts):
-            return
-        if self.answer != "rank":
-            raise KeslerError(
-                "Ordered hypotheses require ordered classes: use OnlineOrdinalClassifier, "
-                "or PerClass, Shared and Grouped hypotheses"
-            )
-        if not self.constant:
-            raise KeslerError(
-                "intercept=0 leaves Ordered hypotheses without thresholds, which are the weights "
-                "of the constant feature: give an intercept above 0"
-            )
 
 
 def _require_finite(scores: npt.NDArray[np.float32]) -> None:
