@@ -257,5 +257,5 @@ def test_kernels_are_named_on_the_command_line(capsys, mail):
 
 def test_a_kernel_that_is_none_is_refused(capsys, mail):
     none = kesler(capsys, "compare", mail, "--kernel", "rbf", "--sigma", "0")
-    refused(none, "sigma must be a number above 0")
+    refused(none, "sigma must be a finite number from 1e-30 to 1e+30")
     refused(kesler(capsys, "compare", mail, "--kernel", "gauss"), "rbf, polynomial, linear")

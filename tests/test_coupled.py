@@ -409,8 +409,8 @@ def test_sparse_rows_meet_no_map_that_looks_at_zeros():
         ({"margins": np.ones((4, 4))}, "0 between a class and itself"),
         ({"margins": np.eye(4) - 1}, "margins must be finite"),
         ({"tol": 0}, "tol=0 must be a finite number above 0"),
-        ({"max_iter": 0}, "whole number, 1 or more"),
-        ({"max_iter": 1.5}, "whole number, 1 or more"),
+        ({"max_iter": 0}, "an integer of 1 or more"),
+        ({"max_iter": 1.5}, "an integer of 1 or more"),
     ],
 )
 def test_numbers_out_of_range_are_refused(settings, sentence):

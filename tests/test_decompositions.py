@@ -619,7 +619,7 @@ BAD_SETTINGS = [
     ({"n_bits": 2.0}, "n_bits=2.0 must be"),
     ({"n_codes": 0}, "n_codes=0 must be"),
     ({"n_bits": 3, "code": "hadamard"}, "n_bits=3 applies to random codes only"),
-    ({"decoding": "soft"}, "decoding='soft' is unknown: choose one of 'loss', 'hamming'"),
+    ({"decoding": "soft"}, "decoding='soft' is unknown: use 'loss' or 'hamming'"),
     ({"loss": "squared"}, "loss='squared' is unknown"),
 ]
 

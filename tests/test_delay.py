@@ -302,7 +302,8 @@ def test_the_command_line_compares_with_late_answers(tmp_path, capsys):
 def test_what_is_no_number_of_rows_is_refused(delay):
     for run in (progressive_validate, lambda m, *given, **d: compare([m], *given, **d)):
         with pytest.raises(
-            KeslerError, match=r"delay=.*: give the number of rows by which answers arrive late"
+            KeslerError,
+            match=r"delay=.* must be an integer of 0 or more: it is by how many rows answers",
         ):
             run(OnlineClassifier(), MATRIX, TARGETS, delay=delay)
 

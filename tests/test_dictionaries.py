@@ -414,14 +414,14 @@ def test_a_ring_is_learnt_by_what_is_not_linear(dictionary, n, most):
 @pytest.mark.parametrize(
     ("dictionary", "sentence"),
     [
-        (Stumps(0), "n_thresholds is 0: give a whole number of 1 or more"),
-        (Stumps(-3), "n_thresholds is -3"),
-        (Stumps(2.5), r"n_thresholds is 2\.5"),
-        (Stumps(True), "n_thresholds is True"),
-        (Pieces(3, 0), "n_radii is 0"),
-        (Pieces(3, 256), "n_radii is 256: give 255 or fewer"),
-        (Pieces(0), "centres is 0"),
-        (Pieces(2.0), r"centres is 2\.0"),
+        (Stumps(0), "n_thresholds=0 must be an integer of 1 or more"),
+        (Stumps(-3), "n_thresholds=-3 must be an integer"),
+        (Stumps(2.5), r"n_thresholds=2\.5 must be an integer"),
+        (Stumps(True), "n_thresholds=True must be an integer"),
+        (Pieces(3, 0), "n_radii=0 must be an integer from 1 to 255"),
+        (Pieces(3, 256), "n_radii=256 must be an integer from 1 to 255"),
+        (Pieces(0), "centres=0 must be an integer of 1 or more"),
+        (Pieces(2.0), r"centres=2\.0 must be an integer"),
         (Pieces(9), "centres=9 is more than the number of rows, 8"),
         (
             Pieces(np.ones((2, 3))),

@@ -214,9 +214,9 @@ def test_pairs_within_the_budget_are_different_and_drawn_by_the_seed():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Bins(1), "n_bins must be an integer, 2 or more"),
+        (lambda: Bins(1), "n_bins must be an integer of 2 or more"),
         (lambda: Bins(2.5), "n_bins must be an integer"),
-        (lambda: RandomFourier(0), "n_features must be an integer, 1 or more"),
+        (lambda: RandomFourier(0), "n_features must be an integer of 1 or more"),
         (lambda: RandomFourier(bandwidth=0), "finite number above 0"),
         (lambda: RandomFourier(bandwidth="wide"), "finite number above 0"),
         (lambda: RandomFourier(seed=-1), "seed must be an integer"),

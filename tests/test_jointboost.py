@@ -261,7 +261,7 @@ def test_clones_and_pickles():
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"n_rounds": 0}, "n_rounds=0 must be a whole number, 1 or more"),
+        ({"n_rounds": 0}, "n_rounds=0 must be an integer of 1 or more"),
         ({"n_rounds": 2.5}, "n_rounds=2.5 must be"),
         ({"n_thresholds": 0}, "n_thresholds=0 must be"),
         ({"n_thresholds": True}, "n_thresholds=True must be"),

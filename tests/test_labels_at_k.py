@@ -86,7 +86,7 @@ def test_measures_without_a_row_with_a_label_are_not_defined(name):
 @pytest.mark.parametrize("name", MEASURES)
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "3", None])
 def test_other_numbers_of_labels_are_refused(name, k):
-    with pytest.raises(KeslerError, match=r"k=.*: give the number of labels.*1 or more"):
+    with pytest.raises(KeslerError, match=r"k=.* of 1 or more: it is the number of labels"):
         measured(name, np.zeros((1, 2)), np.ones((1, 2), bool), k)
 
 

@@ -159,8 +159,8 @@ def test_every_name_is_saved_and_loaded(name, tmp_path):
     ("make", "part"),
     [
         (lambda: resolve_algorithm("svm"), "choose one of perceptron, wma"),
-        (lambda: ALMA(alpha=0), "alpha must lie above 0"),
-        (lambda: ALMA(p=1.5), "p must lie between 2"),
+        (lambda: ALMA(alpha=0), "alpha must be a finite number above 0 and at most 1"),
+        (lambda: ALMA(p=1.5), "p must be a finite number from 2 to 100"),
         (lambda: QuasiAdditive("linear"), "give a link of kesler.links"),
         (lambda: QuasiAdditive(rate=-1), "rate must be a finite number above 0"),
         (lambda: ALGORITHMS["wma"](alpha=1.0), "alpha must be a finite number above 1"),

@@ -416,7 +416,7 @@ def test_rules_against_the_rest_require_odd_links(link, is_odd):
         (lambda: Exponential(alpha=float("nan")), "alpha must be a finite number above 1"),
         (lambda: Exponential(total=0), "total must be a finite number above 0"),
         (lambda: Exponential(exact=1), "exact=1.: give True or False"),
-        (lambda: PNorm(1.5), "p must lie between 2"),
+        (lambda: PNorm(1.5), "p must be a finite number from 2 to 100"),
         (lambda: resolve_link("log"), "choose one of linear, exponential"),
         (lambda: link_function(lambda v, q, r: v), "takes 3 arguments"),
         (lambda: link_function(np.exp), "plain Python function"),

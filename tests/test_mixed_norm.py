@@ -474,7 +474,7 @@ def test_clones_and_pickles():
         ({"alpha": -1.0}, "alpha=-1.0 must be"),
         ({"alpha": np.nan}, "alpha=nan must be"),
         ({"tol": 0.0}, "tol=0.0 must be"),
-        ({"max_iter": 0}, "max_iter=0 must be a whole number, 1 or more"),
+        ({"max_iter": 0}, "max_iter=0 must be an integer of 1 or more"),
         ({"norm": "l1"}, "norm='l1' is unknown: use 'inf-1' or '2-1' or '1-1'"),
         ({"loss": "hinge"}, "loss='hinge' is unknown"),
         ({"dictionary": "stars"}, "dictionary='stars' is unknown"),
@@ -505,9 +505,9 @@ def test_rows_that_cannot_be_learnt_are_refused(X, y, weights, sentence):
 @pytest.mark.parametrize(
     ("X", "settings", "sentence"),
     [
-        ([[1.0], [2.0]], {"alphas": 1}, "alphas=1 must be a whole number, 2 or more"),
+        ([[1.0], [2.0]], {"alphas": 1}, "alphas=1 must be an integer of 2 or more"),
         ([[1.0], [2.0]], {"alphas": [0.1, 0.0]}, "an alpha of alphas=0.0 must be"),
-        ([[1.0], [2.0]], {"eps": 1}, "eps=1 must be above 0 and below 1"),
+        ([[1.0], [2.0]], {"eps": 1}, "eps=1 must be a finite number above 0 and below 1"),
         ([[1.0], [1.0]], {}, "no candidate distinguishes the classes"),
     ],
 )

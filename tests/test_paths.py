@@ -222,8 +222,8 @@ def test_a_class_that_is_declared_is_no_answer():
         ("k__; p__", {}, "'k__; p__' names no rank"),
         ("a;b", {"separator": ""}, "separator=''"),
         ("a;b", {"separator": 7}, "separator=7"),
-        ("a;b", {"min_confidence": 1.5}, "must be from 0 to 1"),
-        ("a;b", {"min_confidence": None}, "must be from 0 to 1"),
+        ("a;b", {"min_confidence": 1.5}, "must be a finite number from 0 to 1"),
+        ("a;b", {"min_confidence": None}, "must be a finite number from 0 to 1"),
     ],
 )
 def test_refusals(label, options, words):

@@ -289,7 +289,7 @@ def test_classes_without_rows_have_no_view():
 
 @pytest.mark.parametrize("settings", [{"shrinkage": -0.5}, {"floor": 0.0}, {"clip": float("nan")}])
 def test_parameters_out_of_range_are_refused(settings):
-    with pytest.raises(KeslerError, match="it must be a number from"):
+    with pytest.raises(KeslerError, match="must be a finite number from"):
         GaussianRatio(**settings)
 
 

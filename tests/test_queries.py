@@ -207,7 +207,10 @@ def test_the_command_line_compares_with_a_label_budget(tmp_path, capsys):
         assert told[name]["trials"] == N_ROWS and 40 < told[name]["asked"] < 100
         assert f"{told[name]['asked']}" in capsys.readouterr().out or name == "multi"
     assert main(["compare", str(path), "--label", "label", "--label-budget", "7"]) == 2
-    assert "--label-budget 7.0 must be above 0 and at most 1" in capsys.readouterr().err
+    assert (
+        "--label-budget 7.0 must be a finite number above 0 and at most 1"
+        in capsys.readouterr().err
+    )
 
 
 def test_mistakes_are_drawn_by_labels():

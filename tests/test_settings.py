@@ -27,7 +27,7 @@ from kesler.online.contract import require_usable
 from kesler.preprocessing import Counts, RandomFourier, Ranges, Replay, ZScores
 from kesler.settings.codec import ESTIMATORS, estimator_of, settings_of
 from kesler.settings.table import SETTINGS, count_or_name, number_or_name
-from kesler.updates import SOBA, HingeGradient
+from kesler.updates import RULES, SOBA, HingeGradient
 from streams import assert_same_bits
 
 RNG = np.random.default_rng(5)
@@ -363,6 +363,34 @@ def documented(text: str) -> dict[str, str]:
     section = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
     heads = re.findall(r"^(\w[\w, ]*?)(?: : (.*))?$", section, flags=re.MULTILINE)
     return {name: kind for names, kind in heads for name in names.split(", ")}
+
+
+def learns_by(name: str, rule: str) -> bool:
+    """Return whether an estimator learns by a named rule."""
+    try:
+        if name == "StructuredLearner":
+            searches = {"infer": lambda x, score: 0, "infer_augmented": lambda x, score, y: 1 - y}
+            features = {"features": lambda x, y: {y: 1.0}}
+            kesler.StructuredLearner(**features, **searches, update=rule).learn_one(None, 1)
+        else:
+            getattr(kesler, name)(update=rule).partial_fit(X, TARGETS.get(name, LABELS))
+    except KeslerError:
+        return False
+    return True
+
+
+SAID_OF_RULES = {
+    name: text
+    for name in (*ESTIMATORS, "StructuredLearner")
+    if '"pa1"' in (text := documented(getattr(kesler, name).__doc__).get("update", ""))
+}
+"""What the docstrings say of `update`, of estimators that do not refer to another one for it."""
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", SAID_OF_RULES)
+def test_docstrings_name_the_rules_that_an_estimator_learns_by(name, rule):
+    assert (f'"{rule}"' in SAID_OF_RULES[name]) == learns_by(name, rule)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

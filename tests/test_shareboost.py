@@ -615,10 +615,10 @@ def test_too_few_steps_warn():
 
 
 REFUSED = [
-    ({"n_features_to_select": 0}, "n_features_to_select=0 must be a whole number above 0"),
+    ({"n_features_to_select": 0}, "n_features_to_select=0 must be an integer of 1 or more"),
     ({"n_features_to_select": 2.0}, "n_features_to_select=2.0"),
     ({"max_iter": -1}, "max_iter=-1"),
-    ({"tol": 0}, "tol=0 must be a number above 0"),
+    ({"tol": 0}, "tol=0 must be a finite number above 0"),
     ({"alpha": np.inf}, "alpha=inf"),
     ({"beta": "a"}, "beta='a'"),
     ({"dictionary": "trees"}, "dictionary='trees' is unknown: use 'columns', 'stumps'"),
@@ -629,7 +629,7 @@ REFUSED = [
     ({"penalty": "l1"}, "penalty='l1' is unknown: use None or 'frobenius'"),
     ({"groups": [1, 2]}, "give a whole number for each of the 13 candidates"),
     ({"groups": np.ones(13)}, "groups is an array of float64"),
-    ({"shortlist": 0}, "shortlist=0 must be a whole number above 0, or None"),
+    ({"shortlist": 0}, "shortlist=0 must be an integer of 1 or more, or None"),
     ({"n_rounds_no_change": 0}, "n_rounds_no_change=0"),
     ({"n_rounds_no_change": 3}, "give fit eval_set"),
 ]

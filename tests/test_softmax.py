@@ -306,7 +306,7 @@ def test_features_of_any_moderate_size_are_solved():
         ({"C": 0}, "C=0 must be"),
         ({"C": np.nan}, "C=nan must be"),
         ({"C": np.inf}, "C=inf must be"),
-        ({"sigma": 1e30}, "must be a number above 0 and at most 1e\\+15"),
+        ({"sigma": 1e30}, "must be a finite number above 0 and at most 1e\\+15"),
         ({"C": "1"}, "C='1' must be"),
         ({"sigma": -1.0}, "sigma=-1.0 must be"),
         ({"tol": 0}, "tol=0 must be"),

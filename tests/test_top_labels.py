@@ -99,7 +99,7 @@ def test_declared_classes_are_left_out_before_their_first_row():
 @pytest.mark.parametrize("n", [0, -1, 1.5, True, "2", None])
 def test_other_numbers_are_refused(fitted, n):
     for model in fitted["the default"], fitted["softmax"], fitted["one vs. rest"]:
-        with pytest.raises(KeslerError, match=r"n=.*: give the number of labels"):
+        with pytest.raises(KeslerError, match=r"n=.* of 1 or more: it is the number of labels"):
             model.predict_top(X[:1], n)
 
 

@@ -47,14 +47,14 @@ def refused(call: Any, match: str, kind: type[Exception] = KeslerError) -> None:
 
 @pytest.mark.parametrize("coverage", [0, 1, 0.0, 0.79, 1.0, *NOT_BETWEEN], ids=repr)
 def test_coverages_are_numbers_from_the_smallest_that_is_tracked_to_below_1(coverage):
-    match = "coverage=.* must be from 0.8 to below 1"
+    match = "coverage=.* must be a finite number of 0.8 or more and below 1"
     refused(lambda: FITTED.predict_set(X, coverage), match)
     refused(lambda: FITTED.predict_set_one(X[0], coverage), match)
 
 
 @pytest.mark.parametrize("least", [each for each in NOT_BETWEEN if each is not None], ids=repr)
 def test_least_confidences_are_numbers_from_0_to_1(least):
-    match = "min_confidence=.* must be from 0 to 1"
+    match = "min_confidence=.* must be a finite number from 0 to 1"
     refused(lambda: FITTED.predict(X, min_confidence=least), match)
     refused(lambda: FITTED.predict_one(X[0], min_confidence=least), match)
 

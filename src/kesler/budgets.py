@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, get_args
 
 from kesler.codes import BudgetPolicy, code_of
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, is_integer, keep_number
 
 __all__ = [
     "POLICIES",
@@ -140,7 +138,6 @@ default "least-recent"
         object.__setattr__(self, "size", int(self.size))  # grid searches pass NumPy scalars
         if self.eta is not None:
             self._require_eta()
-            object.__setattr__(self, "eta", float(self.eta))
 
     def _require_eta(self) -> None:
         """Raise unless eta is a number that fits the policy."""
@@ -150,12 +147,8 @@ default "least-recent"
                 f"Budget(eta={eta!r}) is a distance up to which rows are projected, and "
                 f'policy="{self.policy}" projects none: omit eta, or choose policy="projectron"'
             )
-        is_number = isinstance(eta, Real) and not isinstance(eta, bool) and math.isfinite(eta)
-        if not is_number or eta < 0:  # type: ignore[operator]
-            raise KeslerError(
-                f"Budget(eta={eta!r}): eta must be a finite number, 0 or more, or None: it is a "
-                "distance from the span of the support vectors"
-            )
+        why = ", or None: it is a distance from the span of the support vectors"
+        keep_number(self, "eta", why, least=0)
         if eta == 0 and self.policy == "projectron++":
             raise KeslerError(
                 'Budget(eta=0, policy="projectron++"): eta must be above 0, since its inverse '
@@ -208,7 +201,7 @@ def resolve_budget(budget: Any) -> int | Budget | None:
 
 
 def _require_size(size: Any, subject: str) -> None:
-    if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
+    if not is_integer(size, 1):
         other = "" if "size" in subject else ", a kesler.budgets.Budget, or None"
         raise KeslerError(
             f"{subject} must be an integer of 1 or more{other}: it is the maximum number of "

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, is_integer, keep_integer
 
 __all__ = ["Candidates"]
 
@@ -76,15 +75,9 @@ class Candidates:
     budget: int = 2000
 
     def __post_init__(self) -> None:
-        for name, least in (("most", 2), ("beyond", self.most), ("budget", 1)):
-            value: Any = getattr(self, name)
-            is_integer = isinstance(value, Integral) and not isinstance(value, bool)
-            if not is_integer or not least <= int(value) <= MOST:
-                raise KeslerError(
-                    f"Candidates({name}={value!r}): {name} must be an integer from {least!r} to "
-                    f"{MOST:,}"
-                )
-            object.__setattr__(self, name, int(value))
+        keep_integer(self, "most", 2, MOST)
+        keep_integer(self, "beyond", self.most, MOST)
+        keep_integer(self, "budget", 1, MOST)
 
 
 def resolve_candidates(choice: Any) -> Candidates | None:
@@ -104,7 +97,7 @@ def resolve_candidates(choice: Any) -> Candidates | None:
         return choice
     if isinstance(choice, str) and choice == AUTO:
         return Candidates()
-    if isinstance(choice, Integral) and not isinstance(choice, bool) and 2 <= int(choice) <= MOST:
+    if is_integer(choice, 2, MOST):
         return Candidates(int(choice), beyond=int(choice))
     raise KeslerError(
         f'candidates={choice!r}: give "auto", the number of classes that a row is compared with, '

@@ -1,15 +1,16 @@
 """The exception that Kesler raises for errors that a user can correct, and its warnings.
 
-Of methods and arguments that other estimators have, it says why an estimator has none, and of
-pickles that another version wrote, that they are refused.
+It says in which range a parameter must be, of methods and arguments that other estimators have, why
+an estimator has none, and of pickles that another version wrote, that they are refused.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 from inspect import currentframe
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -30,17 +31,16 @@ class KeslerError(ValueError):
     """
 
 
-def require_count(name: str, value: Any, what: str) -> int:
-    """Return how many are asked for; raise unless it is an integer of 1 or more.
+def require_choice(name: str, value: Any, choices: Iterable[str | None]) -> None:
+    """Raise unless a parameter has one of these values.
 
     Examples
     --------
-    >>> require_count("n", 3, "the number of labels")
-    3
+    >>> require_choice("loss", "softmax", ("softmax", "margin-softmax"))
     """
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise KeslerError(f"{name}={value!r}: give {what}, 1 or more")
-    return int(value)
+    known = [*choices]
+    if not isinstance(value, str | None) or value not in known:
+        raise KeslerError(f"{name}={value!r} is unknown: use {' or '.join(map(repr, known))}")
 
 
 def is_flag(value: Any) -> bool:
@@ -90,6 +90,128 @@ def require_width(part: Any, n_inputs: int) -> None:
         )
 
 
+# ---- ranges of numbers -------------------------------------------------------------------------
+
+
+def is_integer(value: Any, least: float = -math.inf, most: float = math.inf) -> bool:
+    """Return whether a value is an integer in a range, and no truth value.
+
+    Examples
+    --------
+    >>> is_integer(3, 1, 5), is_integer(3.0), is_integer(True), is_integer(0, 1)
+    (True, False, False, False)
+    """
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return is_whole and least <= value <= most
+
+
+def is_number(
+    value: Any,
+    least: float = -math.inf,
+    most: float = math.inf,
+    above: float = -math.inf,
+    below: float = math.inf,
+) -> bool:
+    """Return whether a value is a finite number in a range, and no truth value.
+
+    Examples
+    --------
+    >>> is_number(0.5, above=0), is_number(0, above=0), is_number(math.nan), is_number(True)
+    (True, False, False, False)
+    """
+    is_real = isinstance(value, Real) and not isinstance(value, bool)
+    return is_real and least <= value <= most and above < value < below
+
+
+def integer_of(name: str, value: Any, least: int, most: float = math.inf, why: str = "") -> int:
+    """Return a parameter as an int; raise unless it is an integer in a range.
+
+    Parameters
+    ----------
+    name, value : the parameter.
+    least, most : the range.
+    why : what follows in the sentence.
+
+    Examples
+    --------
+    >>> integer_of("n_trees", 30, 1, 100)
+    30
+    """
+    return _integer(f"{name}={value!r}", value, least, most, why)
+
+
+def number_of(name: str, value: Any, why: str = "", **limits: float) -> float:
+    """Return a parameter as a float; raise unless it is a finite number in a range.
+
+    Parameters
+    ----------
+    name, value, why : as in `integer_of`.
+    limits : `least`, `most`, `above` and `below`, as in `is_number`.
+
+    Examples
+    --------
+    >>> number_of("share", 2, ": it is a part", above=0, most=1)
+    Traceback (most recent call last):
+    ...
+    kesler.errors.KeslerError: share=2 must be a finite number above 0 and at most 1: it is a part
+    """
+    return _number(f"{name}={value!r}", value, why, limits)
+
+
+def keep_integer(
+    part: Any, name: str, least: int, most: float = math.inf, *, or_none: bool = False
+) -> None:
+    """Keep a parameter of a part as an int; raise unless it is an integer in a range.
+
+    With `or_none`, it may be None.
+    """
+    value = getattr(part, name)
+    if not (or_none and value is None):
+        object.__setattr__(part, name, _integer(_subject(part, name), value, least, most, ""))
+
+
+def keep_number(part: Any, name: str, why: str = "", **limits: float) -> None:
+    """Keep a parameter of a part as a float; raise unless it is a finite number in a range."""
+    value = getattr(part, name)
+    object.__setattr__(part, name, _number(_subject(part, name), value, why, limits))
+
+
+def _subject(part: Any, name: str) -> str:
+    return f"{type(part).__name__}({name}={getattr(part, name)!r}): {name}"
+
+
+def _integer(subject: str, value: Any, least: int, most: float, why: str) -> int:
+    if not is_integer(value, least, most):
+        limit = f"of {least:,} or more" if most == math.inf else f"from {least:,} to {most:,}"
+        raise KeslerError(f"{subject} must be an integer {limit}{why}")
+    return int(value)
+
+
+def _number(subject: str, value: Any, why: str, limits: dict[str, float]) -> float:
+    if not is_number(value, **limits):
+        raise KeslerError(f"{subject} must be a finite number{_in_words(**limits)}{why}")
+    return float(value)
+
+
+def _in_words(
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+) -> str:
+    """Return limits in words, such as " above 0 and at most 1"."""
+    if least is not None and most is not None:
+        return f" from {least:g} to {most:g}"
+    words = {
+        "of {:g} or more": least,
+        "above {:g}": above,
+        "at most {:g}": most,
+        "below {:g}": below,
+    }
+    said = [text.format(limit) for text, limit in words.items() if limit is not None]
+    return " " * bool(said) + " and ".join(said)
+
+
 # ---- what only some estimators have -------------------------------------------------------------
 
 UNESTIMATED = (
@@ -135,6 +257,13 @@ def absent(estimator: Any, name: str) -> Any:
     """Raise an AttributeError, as `__getattr__` of an estimator does; see `require_present`."""
     require_present(estimator, name)
     return object.__getattribute__(estimator, name)  # raises its own
+
+
+def keep_settings(estimator: Any, given: dict[str, Any]) -> None:
+    """Set the arguments of a constructor, its `locals()`, as attributes of the same names."""
+    for name, value in given.items():
+        if name != "self":
+            setattr(estimator, name, value)
 
 
 # ---- pickles ------------------------------------------------------------------------------------

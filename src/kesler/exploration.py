@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 from kesler.codes import Showing
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, integer_of, keep_number
 
 __all__ = [
     "EXPLORATIONS",
@@ -104,8 +103,8 @@ class Uniform(Exploration):
     kind = Showing.UNIFORM
 
     def __post_init__(self) -> None:
-        _set_number(self, "gamma", 0.0, 1.0, least_is_open=True)
-        _set_number(self, "decay", 0.0, math.inf)
+        keep_number(self, "gamma", above=0, most=1)
+        keep_number(self, "decay", least=0)
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -153,8 +152,8 @@ class InverseGap(Exploration):
     kind = Showing.INVERSE_GAP
 
     def __post_init__(self) -> None:
-        _set_number(self, "scale", 0.0, math.inf, least_is_open=True)
-        _set_number(self, "power", 0.0, math.inf)
+        keep_number(self, "scale", above=0)
+        keep_number(self, "power", least=0)
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -195,9 +194,6 @@ def resolve_exploration(choice: Any) -> Exploration:
     )
 
 
-EXPLORATIONS_BY_CLASS = {each.__name__: each for each in EXPLORATIONS.values()}
-
-
 def require_seed(seed: Any) -> int:
     """Return a seed; raise KeslerError unless it is an integer from 0 to 2^63 - 1.
 
@@ -206,22 +202,4 @@ def require_seed(seed: Any) -> int:
     >>> require_seed(7)
     7
     """
-    is_integer = isinstance(seed, Integral) and not isinstance(seed, bool)
-    if not is_integer or not 0 <= seed < MOST_SEEDS:
-        raise KeslerError(f"seed={seed!r} must be an integer from 0 to 2^63 - 1")
-    return int(seed)
-
-
-def _set_number(
-    part: Exploration, name: str, least: float, most: float, *, least_is_open: bool = False
-) -> None:
-    """Store a parameter as a float; raise unless it is a finite number in its range."""
-    value = getattr(part, name)
-    is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not is_number or not least <= value <= most or (least_is_open and value == least):
-        above = f"above {least:g}" if least_is_open else f"of {least:g} or more"
-        limit = above if most == math.inf else f"{above}, at most {most:g}"
-        raise KeslerError(
-            f"{type(part).__name__}({name}={value!r}): {name} must be a finite number {limit}"
-        )
-    object.__setattr__(part, name, float(value))
+    return integer_of("seed", seed, 0, MOST_SEEDS - 1)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.errors import KeslerError, require_weights
+from kesler.errors import keep_integer, require_weights
 from kesler.updates.rule import UpdateRule, no_steps
 
 __all__ = ["ExtraTrees"]
@@ -91,15 +90,8 @@ class ExtraTrees(UpdateRule):
     has_trees = True
 
     def __post_init__(self) -> None:
-        for name, least, most in (("n_trees", 1, MOST_TREES), ("n_rows", LEAST_ROWS, MOST_ROWS)):
-            value = getattr(self, name)
-            is_integer = isinstance(value, Integral) and not isinstance(value, bool)
-            if not is_integer or not least <= value <= most:
-                raise KeslerError(
-                    f"ExtraTrees({name}={value!r}): {name} must be an integer from {least:,} to "
-                    f"{most:,}"
-                )
-            object.__setattr__(self, name, int(value))
+        keep_integer(self, "n_trees", 1, MOST_TREES)
+        keep_integer(self, "n_rows", LEAST_ROWS, MOST_ROWS)
         require_weights(self)
 
     @property

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.errors import KeslerError, require_count
+from kesler.errors import KeslerError, integer_of
 
 __all__ = [
     "PlaceCounts",
@@ -208,7 +208,7 @@ class TopLabels:
     @staticmethod
     def of(scores: Floats, relevant: npt.NDArray[np.bool_], k: int) -> TopLabels:
         """Return the first k labels; see :func:`precision_at`."""
-        require_count("k", k, "the number of labels of each row that count")
+        integer_of("k", k, 1, why=": it is the number of labels of each row that count")
         n_relevant = relevant.sum(axis=1)
         some = np.flatnonzero(n_relevant)
         known = with_unknown_last(scores[some])
@@ -313,7 +313,7 @@ class PlaceCounts:
         >>> found.counts.tolist(), found.recall(1), found.recall(3), found.ndcg(3)
         ([1, 2, 0, 1, 1], 0.5, 0.75, 0.625)
         """
-        require_count("k", most, "the number of labels of each row that count")
+        integer_of("k", most, 1, why=": it is the number of labels of each row that count")
         counts = np.bincount(np.minimum(places, most + 1), minlength=most + 2)
         return PlaceCounts(counts.astype(np.int64))
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 from kesler.codes import Follows, StepUnit, code_of
-from kesler.errors import KeslerError
-from kesler.parts.user_part import UserPart, require_function
+from kesler.errors import KeslerError, keep_number
+from kesler.parts.user_part import UserPart, part_of, require_function
 
 __all__ = [
     "PRECONDITIONERS",
@@ -29,6 +27,13 @@ __all__ = [
     "resolve_preconditioner",
 ]
 
+_OF_UNIT: dict[str, tuple[str, ...]] = {
+    "none": (),
+    "rows": ("rates",),
+    "features": ("rates", "scales"),
+}
+_LARGEST_VALUE = "measures each feature in units of its largest value"
+
 Rate = Callable[..., float]
 """f(evidence) or f(evidence, q), which returns the step size of a weight."""
 
@@ -42,24 +47,34 @@ class Preconditioner:
 
     Attributes
     ----------
-    follows : the source of the rates: "nothing", "gradients" or "evidence".
+    follows : the source of the rates, by its name in :class:`kesler.codes.Follows`.
     unit : the units of the rates: "none", "rows" or "features".
+    keeps : the arrays of its state, by their names in :class:`kesler.state.records.Preconditioner`;
+        without any, every weight has the same step size.
     is_measured : whether evidence depends on the step.
     is_paced : whether all step sizes are multiples of one that follows the distance from the
         initial weights, whatever the eta or C of the rule.
     has_bets : whether weights are bets on the sign of the next gradient, which depend on gradients
         only, not on the lengths of the steps of the rule.
     is_full : whether steps follow a matrix of all pairs of features instead of step sizes.
+    of_plain_views : what it does with each feature of x, which views that depend on the class do
+        not allow; "" if it takes any view.
+    no_decay : why weights cannot decay, "" if they can.
+    no_mean : why the weights of several learners have no mean, "" if they have one.
     function : a user-defined function of evidence that returns the rate, None for built-in
         preconditioners.
     """
 
     follows: ClassVar[str] = "nothing"
     unit: ClassVar[str] = "none"
+    keeps: ClassVar[tuple[str, ...]] = ()
     is_measured: ClassVar[bool] = False
     is_paced: ClassVar[bool] = False
     has_bets: ClassVar[bool] = False
     is_full: ClassVar[bool] = False
+    of_plain_views: ClassVar[str] = ""
+    no_decay: ClassVar[str] = ""
+    no_mean: ClassVar[str] = ""
     function: ClassVar[Rate | None] = None
 
     @property
@@ -79,29 +94,9 @@ class Preconditioner:
         return (self.parameter,)
 
     @property
-    def has_evidence(self) -> bool:
-        """Whether step sizes depend on evidence that is stored for each weight."""
-        return self.follows != "nothing"
-
-    @property
-    def has_units(self) -> bool:
-        """Whether step sizes are in units of rows or of features."""
-        return self.unit != "none"
-
-    @property
-    def has_scales(self) -> bool:
-        """Whether step sizes are in units of the largest value of each feature."""
-        return self.unit == "features"
-
-    @property
-    def measures_views(self) -> bool:
-        """Whether there are step sizes for views of x that depend on the class."""
-        return not (self.has_scales or self.is_full)
-
-    @property
     def is_euclidean(self) -> bool:
         """Whether every weight has the same step size."""
-        return not (self.has_evidence or self.has_units or self.is_full)
+        return not self.keeps
 
 
 @dataclass(frozen=True)
@@ -159,6 +154,16 @@ class AdaGrad(Preconditioner):
         """The units of the rates."""
         return "features" if self.scale_free else "rows" if self.length_free else "none"
 
+    @property
+    def keeps(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The evidence of each weight, and what the unit is computed from."""
+        return ("evidence", *_OF_UNIT[self.unit])
+
+    @property
+    def of_plain_views(self) -> str:  # type: ignore[override]
+        """A largest value, if rates are in units of features."""
+        return _LARGEST_VALUE if self.scale_free else ""
+
 
 @dataclass(frozen=True)
 class DistanceAdaGrad(AdaGrad):
@@ -212,8 +217,13 @@ class DistanceAdaGrad(AdaGrad):
 
     is_paced = True
 
+    @property
+    def keeps(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The state of AdaGrad, and the size of all steps."""
+        return (*super().keeps, "pace")
+
     def __post_init__(self) -> None:
-        require_above_zero(self, "start", "it is the first step size")
+        keep_number(self, "start", ", since it is the first step size", above=0)
 
     @property
     def parameter(self) -> float:
@@ -248,6 +258,8 @@ class ScaleFree(Preconditioner):
     """
 
     unit = "features"
+    keeps = _OF_UNIT["features"]
+    of_plain_views = _LARGEST_VALUE
 
 
 @dataclass(frozen=True)
@@ -287,9 +299,10 @@ class Confidence(Preconditioner):
     r: float = 1.0
 
     follows = "evidence"
+    keeps = ("evidence",)
 
     def __post_init__(self) -> None:
-        require_above_zero(self, "r", "it is the variance of the noise")
+        keep_number(self, "r", ", since it is the variance of the noise", above=0)
 
     @property
     def parameter(self) -> float:
@@ -325,10 +338,11 @@ class SoftConfidence(Preconditioner):
     phi: float
 
     follows = "evidence"
+    keeps = ("evidence",)
     is_measured = True
 
     def __post_init__(self) -> None:
-        require_above_zero(self, "phi", "it is a quantile above the median")
+        keep_number(self, "phi", ", since it is a quantile above the median", above=0)
 
     @property
     def parameter(self) -> float:
@@ -384,13 +398,11 @@ class CoinBetting(Preconditioner):
     ['a', 'b']
     """
 
-    follows = "evidence"
+    follows = "bets"
+    keeps = ("evidence", "bets", "sums", "winnings", "sizes")
     has_bets = True
-
-    @property
-    def codes(self) -> list[int]:
-        """The numbers of coin betting in the compiled trial."""
-        return [Follows.BETS, StepUnit.NONE, 0]
+    no_decay = "computes them from the wealth won so far"
+    no_mean = "has a wealth for each weight, won one row after the other"
 
 
 @dataclass(frozen=True)
@@ -463,15 +475,15 @@ class SecondOrder(Preconditioner):
 
     ridge: float = 1.0
 
+    follows = "second moments"
+    keeps = ("inverse",)
     is_full = True
+    of_plain_views = "has one matrix for the features of x"
+    no_mean = "has a matrix that has no mean"
 
     def __post_init__(self) -> None:
-        require_above_zero(self, "ridge", "the matrix of the first rows has no inverse without it")
-
-    @property
-    def codes(self) -> list[int]:
-        """The numbers of the preconditioner in the compiled trial."""
-        return [Follows.SECOND_MOMENTS, StepUnit.NONE, 0]
+        why = ", since the matrix of the first rows has no inverse without it"
+        keep_number(self, "ridge", why, above=0)
 
     @property
     def parameter(self) -> float:
@@ -488,7 +500,8 @@ class CustomMetric(UserPart, Preconditioner):
 
     function: Rate  # type: ignore[misc]
 
-    follows = "gradients"
+    follows = "function"
+    keeps = ("evidence",)
     kind = "preconditioner"
     field = "function"
 
@@ -500,11 +513,6 @@ class CustomMetric(UserPart, Preconditioner):
                 f"the preconditioner {self!r} takes {n_arguments} arguments: write f(evidence), or "
                 "f(evidence, q) with the parameters in q"
             )
-
-    @property
-    def codes(self) -> list[int]:
-        """The numbers of a preconditioner with a function in the compiled trial."""
-        return [Follows.FUNCTION, StepUnit.NONE, 0]
 
 
 def preconditioner(function: Rate | None = None, *, parameters: tuple[float, ...] = ()) -> Any:
@@ -593,29 +601,15 @@ def resolve_preconditioner(
     """
     if isinstance(preconditioner, str) and preconditioner == "auto":
         return own or EUCLIDEAN
-    if isinstance(preconditioner, str) and preconditioner in PRECONDITIONERS:
-        preconditioner = PRECONDITIONERS[preconditioner]()
-    if not isinstance(preconditioner, Preconditioner):
+    more = (
+        ", auto, or in Python a preconditioner of kesler.preconditioners or a function decorated "
+        "with kesler.preconditioner"
+    )
+    found = part_of("preconditioner", preconditioner, Preconditioner, PRECONDITIONERS, more)
+    if own is not None and found != own:
         raise KeslerError(
-            f"preconditioner={preconditioner!r} is not known: choose one of auto, "
-            f"{', '.join(PRECONDITIONERS)}, or in Python a preconditioner of "
-            "kesler.preconditioners or a function decorated with kesler.preconditioner"
-        )
-    if own is not None and preconditioner != own:
-        raise KeslerError(
-            f"preconditioner={preconditioner!r}: the rule computes its steps from the variances "
+            f"preconditioner={found!r}: the rule computes its steps from the variances "
             f"of {own!r}, which it brings along: "
             'leave preconditioner="auto", or choose another rule'
         )
-    return preconditioner
-
-
-def require_above_zero(part: Any, name: str, why: str) -> None:
-    """Raise an error unless a parameter is a finite number above 0; store it as a float."""
-    value: Any = getattr(part, name)
-    if not (isinstance(value, Real) and math.isfinite(value) and float(value) > 0):
-        raise KeslerError(
-            f"{type(part).__name__}({name}={value!r}): {name} must be a finite number above 0, "
-            f"since {why}"
-        )
-    object.__setattr__(part, name, float(value))
+    return found

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 
 from kesler.data.schema.inference import TRUTH_VALUES
+from kesler.data.schema.kinds import KINDS, NUMBER, TEXT
 from kesler.data.schema.schema import Column
 from kesler.errors import KeslerError
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.loading import load
 
-TEXT, NUMBER, TRUTH, NUMBERS, TEXTS = "VARCHAR", "DOUBLE", "BOOLEAN", "DOUBLE[]", "VARCHAR[]"
-TYPES = {"number": NUMBER, "date": "TIMESTAMP", "vector": NUMBERS, "tags": TEXTS}
-"""The types of columns by their kinds; those of all other kinds are texts, and so are numbers and
-dates in a notation that the model reads from texts."""
+TRUTH = "BOOLEAN"
 
 
 @dataclass(frozen=True)
@@ -79,15 +77,15 @@ def functions_of(model: Any, name: str) -> list[Function]:
 def _parameters(model: Any) -> dict[str, str]:
     """Return the types of the columns that a model has learnt, or of the row itself."""
     if model.schema_ is None:
-        return {"": NUMBERS if model.vocabulary_ is None else TEXT}
+        return {"": KINDS["vector"].sql if model.vocabulary_ is None else TEXT}
     return {each.name: _type_of_column(each) for each in model.schema_.learnt}
 
 
 def _type_of_column(column: Column) -> str:
     if column.reason.endswith(TRUTH_VALUES):  # which may have gaps
         return TRUTH
-    is_written = column.kind in ("number", "date") and column.options
-    return TEXT if is_written else TYPES.get(column.kind, TEXT)
+    kind = KINDS[column.kind]
+    return TEXT if kind.written and column.options else kind.sql
 
 
 def _type_of(classes: Any) -> str:

@@ -88,7 +88,9 @@ def weights_of(model: Any) -> list[Any]:
 
 
 def weights_of_one(learner: Any) -> list[Any]:
-    """Return the weights of one learner, or its support vectors and their coefficients."""
+    """Return the weights of one learner, its trees, or its support vectors and coefficients."""
+    if learner.grows_trees:
+        return [array for _, array in sorted(learner.arrays().items())]
     if not hasattr(learner, "supports"):
         return list(learner.hypothesis_weights())
     return [

@@ -8,9 +8,9 @@ from kesler.algorithms.algorithm import CustomAlgorithm, ThresholdAlgorithm, thr
 from kesler.algorithms.alma import ALMA
 from kesler.algorithms.quasi_additive import QuasiAdditive, RivalStep
 from kesler.algorithms.romma import ROMMA
-from kesler.errors import KeslerError
 from kesler.links.exponential import Exponential
 from kesler.links.p_norm import PNorm
+from kesler.parts.user_part import part_of
 
 __all__ = [
     "ALGORITHMS",
@@ -47,11 +47,7 @@ def resolve_algorithm(algorithm: str | Algorithm) -> Algorithm:
     >>> resolve_algorithm("wma").link
     Exponential(alpha=2.0, balanced=False, total=1.0, exact=False)
     """
-    if isinstance(algorithm, Algorithm):
-        return algorithm
-    if isinstance(algorithm, str) and algorithm in ALGORITHMS:
-        return ALGORITHMS[algorithm]()
-    raise KeslerError(
-        f"algorithm={algorithm!r} is not known: choose one of {', '.join(ALGORITHMS)}, an object "
-        "of kesler.algorithms, or a function decorated with kesler.threshold_algorithm"
+    more = (
+        ", an object of kesler.algorithms, or a function decorated with kesler.threshold_algorithm"
     )
+    return part_of("algorithm", algorithm, Algorithm, ALGORITHMS, more)

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 
 from kesler.algorithms.algorithm import ThresholdAlgorithm, Update
-from kesler.errors import KeslerError
+from kesler.errors import keep_number
 
 LEAST_SCALE = 1e-15
 LEAST_SHARE = 1e-4  # of its peak, below which much of a sum of squares may be rounding errors
@@ -145,18 +144,10 @@ class ALMA(ThresholdAlgorithm):
     p: float = 2.0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.alpha, Real) and 0 < self.alpha <= 1):
-            raise KeslerError(
-                f"ALMA(alpha={self.alpha!r}): alpha must lie above 0 and not above 1: it is the "
-                "share of the largest margin that may be missed"
-            )
-        if not (isinstance(self.p, Real) and 2 <= self.p <= 100):
-            raise KeslerError(
-                f"ALMA(p={self.p!r}): p must lie between 2, the Euclidean norm, and 100, beyond "
-                "which powers overflow float32"
-            )
-        object.__setattr__(self, "alpha", float(self.alpha))
-        object.__setattr__(self, "p", float(self.p))
+        why = ": it is the share of the largest margin that may be missed"
+        keep_number(self, "alpha", why, above=0, most=1)
+        why = ": 2 is the Euclidean norm, and beyond 100 powers overflow float32"
+        keep_number(self, "p", why, least=2, most=100)
 
     @property
     def update(self) -> Update:  # type: ignore[override]

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from numbers import Real
 
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, keep_number
 from kesler.links.link import Linear, Link
 from kesler.updates.rule import UpdateRule
 
@@ -83,12 +81,7 @@ class QuasiAdditive:
                 f"QuasiAdditive(link={self.link!r}): give a link of kesler.links, or a function "
                 "decorated with kesler.link_function"
             )
-        if not (isinstance(self.rate, Real) and math.isfinite(self.rate) and self.rate > 0):
-            raise KeslerError(
-                f"QuasiAdditive(rate={self.rate!r}): rate must be a finite number above 0, since "
-                "it is the length of a step"
-            )
-        object.__setattr__(self, "rate", float(self.rate))
+        keep_number(self, "rate", ", since it is the length of a step", above=0)
 
     @property
     def rule(self) -> RivalStep:

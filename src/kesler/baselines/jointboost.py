@@ -5,19 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_expit, logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from kesler.batch.distinct_rows import DistinctRows
 from kesler.batch.estimator import ClassScores, row_weights
 from kesler.data.matrices import validate_data
-from kesler.errors import KeslerError, require_unasked
+from kesler.errors import KeslerError, integer_of, keep_settings, require_unasked
 from kesler.progress import progress
 
 Doubles = npt.NDArray[np.float64]
@@ -274,8 +272,7 @@ class JointBoostClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     """
 
     def __init__(self, n_rounds: int = 100, *, n_thresholds: int | None = 255) -> None:
-        self.n_rounds = n_rounds
-        self.n_thresholds = n_thresholds
+        keep_settings(self, locals())
 
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the stumps.
@@ -358,12 +355,11 @@ class JointBoostClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     _probabilities = predict_proba
+    _takes_sparse = False
 
     def _above(self, X: Any) -> npt.NDArray[np.bool_]:
         """Return whether each row is above the threshold of each round."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(X[:, self.features_] > self.thresholds_)
+        return np.asarray(self._rows(X)[:, self.features_] > self.thresholds_)
 
     def _shaped(self, scores: Doubles) -> Doubles:
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores.copy()
@@ -391,9 +387,6 @@ class JointBoostClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         ]
 
     def _require_parameters(self) -> None:
-        unbounded = self.n_thresholds is None
-        for name in ("n_rounds",) if unbounded else ("n_rounds", "n_thresholds"):
-            value = getattr(self, name)
-            is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-            if not (is_whole and value >= 1):
-                raise KeslerError(f"{name}={value!r} must be a whole number, 1 or more")
+        integer_of("n_rounds", self.n_rounds, 1)
+        if self.n_thresholds is not None:
+            integer_of("n_thresholds", self.n_thresholds, 1)

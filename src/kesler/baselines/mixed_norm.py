@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -30,7 +28,7 @@ from kesler.data.labels import plain
 from kesler.data.matrices import validate_data
 from kesler.dictionaries.dictionary import Columns, Dictionary, fitted
 from kesler.dictionaries.registry import resolve_dictionary
-from kesler.errors import KeslerError, warn
+from kesler.errors import KeslerError, integer_of, keep_settings, number_of, require_choice, warn
 from kesler.progress import progress
 from kesler.sharing.few_features import FewFeatures
 
@@ -166,15 +164,7 @@ class MixedNormClassifier(FewFeatures):
         max_iter: int = 1000,
         warm_start: bool = False,
     ) -> None:
-        self.alpha = alpha
-        self.norm = norm
-        self.loss = loss
-        self.dictionary = dictionary
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
+        keep_settings(self, locals())
 
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model to training rows.
@@ -285,15 +275,10 @@ class MixedNormClassifier(FewFeatures):
 
     def _require_parameters(self) -> None:
         for name in ("alpha", "tol"):
-            _require_above_zero(name, getattr(self, name))
-        if not (isinstance(self.max_iter, Integral) and self.max_iter >= 1):
-            raise KeslerError(f"max_iter={self.max_iter!r} must be a whole number, 1 or more")
-        for name, known in (("norm", NORMS), ("loss", tuple(MARGINS))):
-            if getattr(self, name) not in known:
-                raise KeslerError(
-                    f"{name}={getattr(self, name)!r} is unknown: use "
-                    f"{' or '.join(map(repr, known))}"
-                )
+            number_of(name, getattr(self, name), above=0)
+        integer_of("max_iter", self.max_iter, 1)
+        require_choice("norm", self.norm, NORMS)
+        require_choice("loss", self.loss, MARGINS)
 
     # ---- the solution -----------------------------------------------------------------------
 
@@ -332,17 +317,6 @@ class MixedNormClassifier(FewFeatures):
             )
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _require_above_zero(name: str, value: Any) -> None:
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf:
-        return
-    raise KeslerError(f"{name}={value!r} must be a finite number above 0")
-
 
 def _require_moderate(X: Any) -> None:
     stored: Any = X
@@ -359,18 +333,12 @@ def _descending(alphas: int | Iterable[float], alpha_max: float, eps: float) -> 
     """Return the alphas of a path, the largest first."""
     if isinstance(alphas, Iterable):
         given = sorted(alphas, reverse=True)
-        for alpha in given:
-            _require_above_zero("an alpha of alphas", alpha)
-        return [float(alpha) for alpha in given]
-    if not (isinstance(alphas, Integral) and alphas >= 2):
-        raise KeslerError(
-            f"alphas={alphas!r} must be a whole number, 2 or more, or a sequence of numbers"
-        )
-    if not (isinstance(eps, Real) and 0 < eps < 1):
-        raise KeslerError(f"eps={eps!r} must be above 0 and below 1")
+        return [number_of("an alpha of alphas", alpha, above=0) for alpha in given]
+    n_alphas = integer_of("alphas", alphas, 2, why=", or a sequence of numbers")
+    eps = number_of("eps", eps, above=0, below=1)
     if alpha_max == 0:
         raise KeslerError(
             "no candidate distinguishes the classes, so alpha_max is 0 and there is no path: give "
             "features that are not constant"
         )
-    return [float(alpha) for alpha in np.geomspace(alpha_max, eps * alpha_max, int(alphas))]
+    return [float(alpha) for alpha in np.geomspace(alpha_max, eps * alpha_max, n_alphas)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -15,7 +14,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted
 
 from kesler.batch.distinct_rows import DistinctRows
 from kesler.batch.dual_ascent import (
@@ -40,7 +38,7 @@ from kesler.batch.scorers import (
 from kesler.costs import Costs
 from kesler.data.matrices import validate_data
 from kesler.data.rows import MAX_FEATURES
-from kesler.errors import KeslerError, warn
+from kesler.errors import KeslerError, integer_of, keep_settings, number_of, require_choice, warn
 from kesler.hypotheses import Part
 from kesler.kernels import resolve_kernel
 from kesler.kernels.mercer import MercerKernel
@@ -216,22 +214,7 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         random_state: Any = None,
         warm_start: bool = False,
     ) -> None:
-        self.C = C
-        self.hypotheses = hypotheses
-        self.feature_map = feature_map
-        self.kernel = kernel
-        self.sigma = sigma
-        self.delta = delta
-        self.costs = costs
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.regularise_intercept = regularise_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.order = order
-        self.random_state = random_state
-        self.warm_start = warm_start
+        keep_settings(self, locals())
 
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Self:
         """Fit the model to training rows.
@@ -299,8 +282,7 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         return self._keep(found, duals, rows)
 
     def _scores(self, X: Any) -> Doubles:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._rows(X)
         if self._scorer is not None:
             return self._scorer.scores(X)
         scores: Doubles = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
@@ -310,17 +292,15 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
 
     def _require_parameters(self) -> None:
         for name in ("C", "intercept_scaling", "tol"):
-            _require_number(name, getattr(self, name), above_zero=True)
-        _require_number("delta", self.delta, above_zero=False)
-        if not (isinstance(self.max_iter, Integral) and self.max_iter >= 1):
-            raise KeslerError(f"max_iter={self.max_iter!r} must be a whole number, 1 or more")
+            number_of(name, getattr(self, name), above=0)
+        number_of("delta", self.delta, least=0)
+        integer_of("max_iter", self.max_iter, 1)
         if self.fit_intercept and not (self.regularise_intercept or self._is_linear_per_class()):
             raise KeslerError(
                 'regularise_intercept=False needs hypotheses="multi" without a kernel: use '
                 "regularise_intercept=True with a large intercept_scaling instead"
             )
-        if self.order not in ("random", "cyclic"):
-            raise KeslerError(f'order={self.order!r} must be "random" or "cyclic"')
+        require_choice("order", self.order, ("random", "cyclic"))
 
     def _is_linear_per_class(self) -> bool:
         return self.kernel is None and is_per_class(self.hypotheses)
@@ -424,19 +404,6 @@ class CrammerSingerClassifier(ClassScores, ClassifierMixin, BaseEstimator):
             "to similar ranges, or choose a smaller C or a larger tol",
             ConvergenceWarning,
         )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _require_number(name: str, value: Any, *, above_zero: bool) -> None:
-    least = np.nextafter(0.0, 1.0) if above_zero else 0.0
-    if isinstance(value, (int, float, np.number)) and least <= value < math.inf:
-        return
-    permitted = "above 0" if above_zero else "0 or more"
-    raise KeslerError(f"{name}={value!r} must be a finite number, {permitted}")
 
 
 def _shares_of(duals: Doubles, codes: npt.NDArray[np.int64]) -> Doubles:

@@ -18,14 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, integer_of, number_of
 from kesler.progress import Task, progress
 from kesler.state.capacity import aligned_zeros
 
@@ -68,10 +67,8 @@ def require_solvable(
         raise KeslerError("C of each row must be a finite number, 0 or more")
     if not (np.isfinite(margins) & (margins >= 0)).all() or margins.diagonal().any():
         raise KeslerError("margins must be finite, 0 between a class and itself, 0 or more else")
-    if not (isinstance(tol, Real) and 0 < float(tol) < np.inf):
-        raise KeslerError(f"tol={tol!r} must be a finite number above 0")
-    if not isinstance(max_iter, Integral) or max_iter < 1:
-        raise KeslerError(f"max_iter={max_iter!r} must be a whole number, 1 or more")
+    number_of("tol", tol, above=0)
+    integer_of("max_iter", max_iter, 1)
 
 
 Order = Literal["random", "cyclic"]

@@ -11,6 +11,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from kesler.data.labels import TopLabel, plain, top_labels
+from kesler.data.matrices import validate_data
 from kesler.errors import OF_BATCHES, KeslerError, absent, require_unasked, set_state, state_of
 
 Floats = npt.NDArray[Any]
@@ -22,6 +23,7 @@ class ClassScores:
     classes_: npt.NDArray[Any]
 
     _absent = OF_BATCHES
+    _takes_sparse = True
     __getstate__, __setstate__ = state_of, set_state
 
     if not TYPE_CHECKING:  # which would then take any name for an attribute
@@ -66,6 +68,18 @@ class ClassScores:
         """Return the share of rows whose predicted label is right, of labels of any type."""
         right = self.predict(X) == np.asarray(y)
         return float(np.average(right, weights=sample_weight))
+
+    def _rows(self, X: Any) -> Any:
+        """Return validated rows for a fitted estimator."""
+        check_is_fitted(self)
+        sparse_as = "csr" if self._takes_sparse else False
+        kinds = [np.float64, np.float32]
+        return validate_data(self, X, accept_sparse=sparse_as, dtype=kinds, reset=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
 
     def _scores(self, X: Any) -> Floats:
         raise NotImplementedError

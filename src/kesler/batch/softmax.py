@@ -10,7 +10,6 @@ from scipy import sparse
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from kesler.batch.design import DensePerClass, Design, PerClassDesign, SparsePerClass
 from kesler.batch.distinct_rows import DistinctRows
@@ -19,7 +18,15 @@ from kesler.batch.frozen import JointDesign
 from kesler.batch.newton import SmoothObjective, SoftmaxObjective, approach, flat_share, minimise
 from kesler.batch.scorers import JointScorer, Telling, is_per_class, parts_of
 from kesler.data.matrices import validate_data
-from kesler.errors import KeslerError, require_unasked, warn
+from kesler.errors import (
+    KeslerError,
+    integer_of,
+    keep_settings,
+    number_of,
+    require_choice,
+    require_unasked,
+    warn,
+)
 from kesler.hypotheses import Part
 from kesler.maps.feature_map import FeatureMap
 
@@ -152,17 +159,7 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         max_iter: int = 100,
         warm_start: bool = False,
     ) -> None:
-        self.C = C
-        self.sigma = sigma
-        self.loss = loss
-        self.penalty = penalty
-        self.hypotheses = hypotheses
-        self.feature_map = feature_map
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
+        keep_settings(self, locals())
 
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Self:
         """Fit the model to training rows.
@@ -261,8 +258,7 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     _probabilities = predict_proba
 
     def _scores(self, X: Any) -> Floats:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._rows(X)
         if self._scorer is not None:
             return self._scorer.scores(X)
         return np.asarray(X @ self.coef_.T + self.intercept_)
@@ -313,19 +309,10 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
 
     def _require_parameters(self) -> None:
         for name in ("C", "sigma", "tol"):
-            value = getattr(self, name)
-            if not (_is_number(value) and 0 < value <= MOST_PARAMETER):
-                raise KeslerError(
-                    f"{name}={value!r} must be a number above 0 and at most {MOST_PARAMETER:g}"
-                )
-        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter > 0):
-            raise KeslerError(f"max_iter={self.max_iter!r} must be a whole number above 0")
-        if self.loss not in MARGINS:
-            raise KeslerError(
-                f"loss={self.loss!r} is unknown: use {' or '.join(map(repr, MARGINS))}"
-            )
-        if self.penalty not in ("l2", None):
-            raise KeslerError(f"penalty={self.penalty!r} is unknown: use 'l2' or None")
+            number_of(name, getattr(self, name), above=0, most=MOST_PARAMETER)
+        integer_of("max_iter", self.max_iter, 1)
+        require_choice("loss", self.loss, MARGINS)
+        require_choice("penalty", self.penalty, ("l2", None))
 
     def _warn_if_not_converged(self) -> None:
         if not self.converged_:
@@ -335,15 +322,6 @@ class SoftmaxClassifier(ClassScores, ClassifierMixin, BaseEstimator):
                 "features to similar ranges, or lower C",
                 ConvergenceWarning,
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
 def summed(X: Any) -> Any:

@@ -7,34 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import kesler
-from kesler.cli.descriptions import (
-    COMPARE,
-    COMPARE_EXAMPLES,
-    EXIT,
-    EXPLAIN,
-    EXPLAIN_EXAMPLES,
-    JOURNAL,
-    JOURNAL_EXAMPLES,
-    LEARN,
-    LEARN_EXAMPLES,
-    MAIL,
-    MAIL_EXAMPLES,
-    ORDER,
-    PREDICT,
-    PREDICT_EXAMPLES,
-    SERVE,
-    SERVE_EXAMPLES,
-    SHARE,
-    SHARE_EXAMPLES,
-    SHOW,
-    SHOW_EXAMPLES,
-    TEST,
-    TEST_EXAMPLES,
-    UNDO,
-    UNDO_EXAMPLES,
-    WARM_UP,
-    WARM_UP_EXAMPLES,
-)
+from kesler.cli import descriptions
 from kesler.cli.former import Former
 from kesler.cli.parsing import Command, Parser
 from kesler.cli.reading_arguments import add_input, add_reading
@@ -54,8 +27,8 @@ def parser() -> ArgumentParser:
     purpose = str(kesler.__doc__).partition("\n")[0]
     root = Parser(
         prog="kesler",
-        description=f"{purpose}\n\n{ORDER}",
-        epilog=EXIT,
+        description=f"{purpose}\n\n{descriptions.ORDER}",
+        epilog=descriptions.EXIT,
         formatter_class=RawDescriptionHelpFormatter,
     )
     root.add_argument("--version", action="version", version=f"kesler {kesler.__version__}")
@@ -63,29 +36,23 @@ def parser() -> ArgumentParser:
         dest="command", required=True, metavar="COMMAND", parser_class=Command
     )
 
-    def command(
-        name: str, summary: str, add: Callable[[Command], None], description: str, examples: str
-    ) -> None:
-        commands.add_parser(name, help=summary, add=add, description=description, epilog=examples)
-
-    command("compare", "compare several methods on one stream", _compare, COMPARE, COMPARE_EXAMPLES)
-    command("journal", "verify a journal", _journal, JOURNAL, JOURNAL_EXAMPLES)
-    command("learn", "learn from a stream and write the model", _learn, LEARN, LEARN_EXAMPLES)
-    command("predict", "print the predicted class of each row", _predict, PREDICT, PREDICT_EXAMPLES)
-    command("explain", "print why rows have their class", _explain, EXPLAIN, EXPLAIN_EXAMPLES)
-    command(
-        "mail",
-        "learn a mailbox, and file what is new in it",
-        _mail,
-        MAIL,
-        MAIL_EXAMPLES,
-    )
-    command("serve", "serve the models of a journal, and a page", _serve, SERVE, SERVE_EXAMPLES)
-    command("share", "select features shared by all classes", _share, SHARE, SHARE_EXAMPLES)
-    command("show", "print the contents of a model file", _show, SHOW, SHOW_EXAMPLES)
-    command("test", "report what a model gets wrong", _test, TEST, TEST_EXAMPLES)
-    command("undo", "take back answers of a journal", _undo, UNDO, UNDO_EXAMPLES)
-    command("warm-up", "compile everything beforehand", _nothing, WARM_UP, WARM_UP_EXAMPLES)
+    for name, summary, add in (
+        ("compare", "compare several methods on one stream", _compare),
+        ("journal", "verify a journal", _journal),
+        ("learn", "learn from a stream and write the model", _learn),
+        ("predict", "print the predicted class of each row", _predict),
+        ("explain", "print why rows have their class", _explain),
+        ("mail", "learn a mailbox, and file what is new in it", _mail),
+        ("serve", "serve the models of a journal, and a page", _serve),
+        ("share", "select features shared by all classes", _share),
+        ("show", "print the contents of a model file", _show),
+        ("test", "report what a model gets wrong", _test),
+        ("undo", "take back answers of a journal", _undo),
+        ("warm-up", "compile everything beforehand", _nothing),
+    ):
+        key = name.replace("-", "_").upper()
+        what, examples = getattr(descriptions, key), getattr(descriptions, f"{key}_EXAMPLES")
+        commands.add_parser(name, help=summary, add=add, description=what, epilog=examples)
     return root
 
 
@@ -284,42 +251,23 @@ def _serve(command: Command) -> None:
     add("--port", type=seed, default=8000, metavar="N", help="port (default: 8000)")
     add("--token-file", metavar="FILE", help="file of the tokens, one a line; see above")
     add("--no-tokens", action="store_true", help="let everybody on this machine do everything")
-    add(
-        "--max-body",
-        type=positive,
-        metavar="BYTES",
-        help="largest request, and longest line of a stream (default: 1048576)",
-    )
-    add(
-        "--max-import",
-        type=positive,
-        metavar="BYTES",
-        help="largest file and largest stream (default: 67108864)",
-    )
-    add(
-        "--max-rows",
-        type=positive,
-        metavar="N",
-        help="most rows of a request, a file or a stream (default: 100000)",
-    )
-    add(
-        "--max-connections",
-        type=positive,
-        metavar="N",
-        help="most connections; beyond, that which is silent for longest is closed (default: 500)",
-    )
-    add(
-        "--patience",
-        type=positive,
-        metavar="SECONDS",
-        help="time after which a client that does not go on is left (default: 15)",
-    )
-    add(
-        "--rate",
-        type=positive,
-        metavar="N",
-        help="most requests a second of each token, or of each address (default: 5000)",
-    )
+    for option, unit, what in (
+        ("--max-body", "BYTES", "largest request, and longest line of a stream (default: 1048576)"),
+        ("--max-import", "BYTES", "largest file and largest stream (default: 67108864)"),
+        ("--max-rows", "N", "most rows of a request, a file or a stream (default: 100000)"),
+        (
+            "--max-connections",
+            "N",
+            "most connections; beyond, that which is silent for longest is closed (default: 500)",
+        ),
+        (
+            "--patience",
+            "SECONDS",
+            "time after which a client that does not go on is left (default: 15)",
+        ),
+        ("--rate", "N", "most requests a second of each token, or of each address (default: 5000)"),
+    ):
+        add(option, type=positive, metavar=unit, help=what)
 
 
 def _test(command: Command) -> None:

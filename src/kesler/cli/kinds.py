@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from kesler.data.schema.dates import NAMED
+from kesler.data.schema.kinds import WITH_OPTION
 from kesler.data.schema.languages import is_language
 from kesler.data.schema.schema import OTHERS, TEXT_FEATURES
 from kesler.errors import KeslerError
 
-OPTIONS_OF_KINDS = ("number", "category", "date", "sequence", "ignore")
 _COLUMNS = re.compile(r"columns=(\{(?:[^{}]|\{[^{}]*\})*\})")
 
 
@@ -23,11 +23,11 @@ def columns(options: Namespace, *, is_table: bool = False) -> dict[str, Any] | N
 
     If only texts are given, all other columns of a table are ignored.
     """
-    given = [options.table, options.decimal, *(getattr(options, kind) for kind in OPTIONS_OF_KINDS)]
+    given = [options.table, options.decimal, *(getattr(options, kind) for kind in WITH_OPTION)]
     if not any(given) and not (options.text and is_table):
         return None
     kinds: dict[str, Any] = {}
-    for kind in ("text", *OPTIONS_OF_KINDS):
+    for kind in ("text", *WITH_OPTION):
         parted = _with_k if kind == "sequence" else _parted
         named = map(parted, _listed(getattr(options, kind) or ""))
         for name, options_of_name in texts(options) if kind == "text" else named:

@@ -23,7 +23,8 @@ from kesler.cli.files import (
 from kesler.cli.kinds import columns
 from kesler.cli.methods import progress_of
 from kesler.data.rows import Rows
-from kesler.data.schema.schema import NOT_LEARNT, Column, Schema
+from kesler.data.schema.kinds import KINDS, NOT_LEARNT
+from kesler.data.schema.schema import Column, Schema
 from kesler.errors import KeslerError, MismatchError
 from kesler.online.classifier import OnlineClassifier
 from kesler.readers.compression import STANDARD_INPUT
@@ -51,7 +52,7 @@ def report_misfits(model: OnlineClassifier) -> None:
     scored = model._input.columns.scored
     for column in scored or ():
         if column.n_misfits:
-            advice = ADVICE.get(column.kind, "").format(name=column.name)
+            advice = KINDS[column.kind].advice.format(name=column.name)
             how = f"; if they are, say how they are written: {advice}" if advice else ""
             misfits = f"column {column.name!r}: {column.counted_misfits}"
             print(f"kesler: {misfits}{how if column.is_wrong else ''}", file=sys.stderr)
@@ -203,17 +204,10 @@ def _as_written(schema: Schema, rows: Any, options: Namespace) -> Schema:
             print(
                 f"kesler: column {after.name!r} is read as {held_by(after)}, which its first "
                 f"{len(rows):,} cells show; the model learnt {held_by(before)}: if that is wrong, "
-                f"name it with {ADVICE[after.kind].format(name=after.name)}",
+                f"name it with {KINDS[after.kind].advice.format(name=after.name)}",
                 file=sys.stderr,
             )
     return found
-
-
-ADVICE = {
-    "number": "--decimal . or --decimal ,",
-    "date": "--date {name}:FORMAT, such as {name}:%d.%m.%Y",
-}
-"""How the notation of the cells of INPUT is named, by the kinds of their columns."""
 
 
 def _is_unknown(model: OnlineClassifier, block: Block) -> bool:

@@ -50,6 +50,7 @@ def add_input(command: ArgumentParser) -> None:
 def add_reading(command: ArgumentParser) -> None:
     """Add the options that say how INPUT is read."""
     from kesler.cli.names import listed
+    from kesler.data.schema.kinds import KINDS, WITH_OPTION
     from kesler.readers.opening import READERS
 
     add = command.add_argument_group("reading").add_argument
@@ -74,25 +75,11 @@ def add_reading(command: ArgumentParser) -> None:
         "first 50 rows, and nearly unique identifiers are ignored (default for rows of which the "
         "first hold a text, a date, a list or an identifier)",
     )
-    for kind, what in (
-        ("number", "numbers, such as 3.5, 1,200 or 7.85M"),
-        ("category", "categories"),
-        (
-            "date",
-            "dates, each with its format if its cells do not tell, such as when:%%d/%%m/%%Y or "
-            "when:epoch",
-        ),
-        (
-            "sequence",
-            "sequences of DNA or proteins, each with the length of its runs of letters if others "
-            "than 8 and 3 are wanted, such as dna:7, or dna:7:both where either strand may be read",
-        ),
-        ("ignore", "nothing to learn from"),
-    ):
+    for kind in WITH_OPTION:
         add(
             f"--{kind}",
             metavar="NAMES",
-            help=f"columns of {what}, separated by commas; implies --table",
+            help=f"columns of {KINDS[kind].listed}, separated by commas; implies --table",
         )
     add(
         "--decimal",

@@ -14,7 +14,7 @@ from kesler.compact.layout import FRACTION, SPREAD, Content, bytes_of_records
 from kesler.compact.model import LEAST_COUNTS, ONE
 from kesler.compact.names import MIXED, NO_RUNS, Range, Terms, Words
 from kesler.data.texts import FIRST_CUT, RUN_LENGTH, SHORT_TEXT
-from kesler.sharing.exports.c_source import literal_text
+from kesler.sharing.exports.c_source import header_source, literal_text
 
 IN_LINE = 16  # numbers of a table
 
@@ -62,27 +62,6 @@ extern const double {name}_threshold;
  * the expected number of labels, not 1.
  */"""
 
-HEADER = """\
-/*
-{account}
-*/
-#ifndef {guard}
-#define {guard}
-
-#include <stddef.h>
-
-#ifdef __cplusplus
-extern "C" {{
-#endif
-
-{declarations}
-#ifdef __cplusplus
-}}
-#endif
-
-#endif
-"""
-
 
 def c_source(content: Content, name: str, header: str | None) -> str:
     """Return the source of ``NAME_predict`` and others.
@@ -111,11 +90,8 @@ def c_source(content: Content, name: str, header: str | None) -> str:
 
 def c_header(content: Content, name: str) -> str:
     """Return the header file for `c_source`."""
-    return HEADER.format(
-        account=_account(content),
-        guard=f"{name.upper()}_H",
-        declarations=_declarations(content, name),
-    )
+    declared, size_t = _declarations(content, name), "\n#include <stddef.h>\n"
+    return header_source(_account(content), name, declared, size_t)
 
 
 def _account(content: Content) -> str:

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from math import isqrt
-from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,7 @@ import numpy.typing as npt
 from kesler.compact.layout import FRACTION, Content, from_bytes, to_bytes
 from kesler.compact.names import hashes_of, keys_of
 from kesler.data.whole_file import write_whole
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, integer_of
 
 if TYPE_CHECKING:
     from kesler.online.classifier import OnlineClassifier
@@ -110,10 +109,10 @@ class CompactModel:
                 f"a model of type {type(model).__name__} has no compact form of type "
                 f"{cls.__name__}: give an {cls._made_of} that has learnt texts"
             )
-        _require_whole("bits", bits, 1, 8)
+        integer_of("bits", bits, 1, 8)
         for name, value in (("n_features", n_features), ("max_bytes", max_bytes)):
             if value is not None:
-                _require_whole(name, value, 1, 2**31 - 1)
+                integer_of(name, value, 1, 2**31 - 1)
         return cls(content_of(model, bits, n_features, max_bytes, prefix))
 
     @classmethod
@@ -192,18 +191,20 @@ class CompactModel:
         fewer (`n_features`), long texts need less.
         """
         from kesler.compact.c_source import c_header, c_source
-        from kesler.sharing.exports.c_source import header_of
+        from kesler.sharing.exports.c_source import write_c
         from kesler.sharing.exports.python_module import identifier
 
         path = Path(path)
         if path.suffix.lower() != ".c":
             raise KeslerError(f"{path}: a compact classifier is exported as C, to a file named .c")
         prefix = identifier(path.stem if name is None else name)
-        declared = header_of(path) if header else None
-        included = None if declared is None else declared.name
-        write_whole(path, c_source(self._content, prefix, included).encode())
-        if declared is not None:
-            write_whole(declared, c_header(self._content, prefix).encode())
+        content = self._content
+        write_c(
+            path,
+            header=header,
+            source=lambda included: c_source(content, prefix, included),
+            declared=lambda: c_header(content, prefix),
+        )
 
     def to_bytes(self) -> bytes:
         """Return the contents of the file."""
@@ -260,7 +261,7 @@ class CompactModel:
         KeslerError
             If a text is no string, or `n` is out of its range.
         """
-        _require_whole("n", n, 1, 2**31 - 1)
+        integer_of("n", n, 1, 2**31 - 1)
         rows = self.predict_proba(texts)
         best = np.argsort(-rows, axis=1, kind="stable")[:, :n]
         labels = self._content.labels
@@ -346,12 +347,3 @@ def read(path: str | os.PathLike[str]) -> Content:
     except OSError as error:
         raise KeslerError(f"{os.fspath(path)} cannot be read ({error.strerror})") from error
     return from_bytes(found, os.fspath(path))
-
-
-def _require_whole(name: str, value: Any, least: int, most: int) -> None:
-    if (
-        not isinstance(value, Integral)
-        or isinstance(value, bool)
-        or not least <= int(value) <= most
-    ):
-        raise KeslerError(f"{name}={value!r}: give an integer from {least} to {most:,}")

@@ -240,10 +240,10 @@ def top_labels(
     >>> top_labels(["cat", "dog"], np.array([[0.5, 2.0]]), None, 1)
     [[TopLabel(label='dog', score=2.0, probability=None)]]
     """
-    from kesler.errors import require_count  # here, as kesler.NEW loads this module
+    from kesler.errors import integer_of  # here, as kesler.NEW loads this module
     from kesler.metrics import highest
 
-    chosen = highest(scores, require_count("n", n, "the number of labels of a row"))
+    chosen = highest(scores, integer_of("n", n, 1, why=": it is the number of labels of a row"))
     given: Any = [None] * len(chosen) if probabilities is None else probabilities
     return [
         [

@@ -191,13 +191,6 @@ def _weights_for(method: Callable[..., Any], learner: Any, problem: BinaryProble
     return {"sample_weight": problem.weights}
 
 
-def require_choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Raise unless a parameter has one of these values."""
-    if not isinstance(value, str) or value not in choices:
-        known = ", ".join(repr(choice) for choice in choices)
-        raise KeslerError(f"{name}={value!r} is unknown: choose one of {known}")
-
-
 def if_learner_has(name: str) -> Callable[[Method], Method]:
     """Make a method available only if the binary learner has the method `name`."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, log2
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -22,10 +21,9 @@ from kesler.decompositions.binary import (
     Floats,
     all_margins,
     fit_all,
-    require_choice,
     teach_all,
 )
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, integer_of, keep_settings, require_choice
 from kesler.learner.classes import ClassTable
 
 Code = npt.NDArray[np.int8]
@@ -229,7 +227,7 @@ class CodeBook:
     ) -> CodeBook:
         """Return the code book of these labels; the parameters are ErrorCorrectingCode's."""
         random = check_random_state(random_state)
-        _require_count("n_codes", n_codes)
+        integer_of("n_codes", n_codes, 1)
         if not isinstance(code, str) or code in FIXED:
             words = _fixed_code(labels, code, n_bits)
             return CodeBook(None, n_codes, random, tuple(labels), words)
@@ -238,7 +236,7 @@ class CodeBook:
             raise KeslerError(f"code={code!r} is unknown: choose one of {known}, or a table")
         if len(labels) < 2:
             width = default_bits(code, CLASSES_TO_COME) if n_bits is None else n_bits
-            _require_count("n_bits", width)
+            integer_of("n_bits", width, 1)
             return CodeBook(code, n_codes, random, (), np.empty((0, width), dtype=np.int8))
         width = _random_width(code, len(labels), n_bits)
         words = random_code(code, len(labels), width, n_codes, random)
@@ -286,7 +284,7 @@ def _fixed_code(labels: Sequence[Label], code: Any, n_bits: int | None) -> Code:
 def _random_width(kind: str, n_classes: int, n_bits: int | None) -> int:
     if n_bits is None:
         return default_bits(kind, n_classes)
-    _require_count("n_bits", n_bits)
+    integer_of("n_bits", n_bits, 1)
     most = most_bits(kind, n_classes)
     if n_bits > most:
         raise KeslerError(
@@ -294,11 +292,6 @@ def _random_width(kind: str, n_classes: int, n_bits: int | None) -> int:
             f"{n_classes} classes: give fewer, or leave it out"
         )
     return n_bits
-
-
-def _require_count(name: str, value: Any) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise KeslerError(f"{name}={value!r} must be an integer of 1 or more")
 
 
 STEEPEST = 500.0  # e^500 and sums of it are finite
@@ -419,14 +412,7 @@ class ErrorCorrectingCode(Decomposition):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.code = code
-        self.n_bits = n_bits
-        self.n_codes = n_codes
-        self.decoding = decoding
-        self.loss = loss
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        keep_settings(self, locals())
 
     @property
     def code_(self) -> Code:

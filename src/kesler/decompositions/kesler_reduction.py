@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import signature
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -21,7 +20,16 @@ from kesler.data import inputs
 from kesler.data.labels import Label, TopLabel, top_labels
 from kesler.data.matrices import validate_data
 from kesler.decompositions.binary import copy_of, if_learner_has, require_learner
-from kesler.errors import OF_BATCHES, KeslerError, absent, require_unasked, set_state, state_of
+from kesler.errors import (
+    OF_BATCHES,
+    KeslerError,
+    absent,
+    integer_of,
+    keep_settings,
+    require_unasked,
+    set_state,
+    state_of,
+)
 from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Targets
 from kesler.metrics import kendall_tau
@@ -273,10 +281,7 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         n_passes: int = 5,
         max_memory: int = 1 << 30,
     ) -> None:
-        self.estimator = estimator
-        self.intercept = intercept
-        self.n_passes = n_passes
-        self.max_memory = max_memory
+        keep_settings(self, locals())
 
     # ---- learning ---------------------------------------------------------------------------
 
@@ -295,7 +300,8 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         -------
         The estimator itself.
         """
-        self._require_whole_numbers()
+        for name in ("n_passes", "max_memory"):
+            integer_of(name, getattr(self, name), 1)
         rows, levels, weights = self._begin(X, as_given(y), sample_weight)
         self._require_contrast(levels)
         self.estimator_ = clone(self._learner())
@@ -600,12 +606,6 @@ class KeslerReduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "the labels demand fewer than two pairs of classes, but a binary learner needs an "
                 "example of each sign: give more rows"
             )
-
-    def _require_whole_numbers(self) -> None:
-        for name in ("n_passes", "max_memory"):
-            value = getattr(self, name)
-            if not (isinstance(value, Integral) and int(value) >= 1):
-                raise KeslerError(f"{name}={value!r} must be a whole number, 1 or more")
 
     def _known(self: Self) -> Self:
         if not self.__sklearn_is_fitted__():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from kesler.decompositions.binary import (
     fit_all,
     teach_all,
 )
-from kesler.errors import KeslerError
+from kesler.errors import integer_of, keep_settings
 
 Grouping = Callable[[list[int]], list[list[int]]]
 
@@ -301,11 +300,7 @@ class LabelTree(Decomposition):
         n_folds: int = 3,
         n_jobs: int | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.n_children = n_children
-        self.max_depth = max_depth
-        self.n_folds = n_folds
-        self.n_jobs = n_jobs
+        keep_settings(self, locals())
 
     _tree: ClassTree
     _learners: dict[int, list[Any]]
@@ -423,9 +418,7 @@ class LabelTree(Decomposition):
         return self._tree.n_evaluations
 
     def _require_parameters(self) -> None:
-        for name, least in (("n_children", 2), ("n_folds", 2), ("max_depth", 1)):
-            value = getattr(self, name)
-            if name == "max_depth" and value is None:
-                continue
-            if not (isinstance(value, Integral) and int(value) >= least):
-                raise KeslerError(f"{name}={value!r} must be a whole number, {least} or more")
+        integer_of("n_children", self.n_children, 2)
+        integer_of("n_folds", self.n_folds, 2)
+        if self.max_depth is not None:
+            integer_of("max_depth", self.max_depth, 1)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from inspect import signature
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from kesler.decompositions.binary import (
     require_learner,
     teach_binary,
 )
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, integer_of, keep_settings
 from kesler.progress import progress
 
 Numbers = npt.NDArray[np.intp]
@@ -294,10 +293,7 @@ class OneAgainstSome(Decomposition):
         n_passes: int = 5,
         random_state: Any = 0,
     ) -> None:
-        self.estimator = estimator
-        self.n_candidates = n_candidates
-        self.n_passes = n_passes
-        self.random_state = random_state
+        keep_settings(self, locals())
 
     _tree: RecallTree
     _scorers: dict[int, Any]
@@ -396,12 +392,9 @@ class OneAgainstSome(Decomposition):
                 f"estimator={learner!r} has no partial_fit, but routers and scorers are trained "
                 "online: give a learner with partial_fit, such as SGDClassifier()"
             )
-        for name in ("n_candidates", "n_passes"):
-            value = getattr(self, name)
-            if name == "n_candidates" and value is None:
-                continue
-            if not (isinstance(value, Integral) and int(value) >= 1):
-                raise KeslerError(f"{name}={value!r} must be a whole number, 1 or more")
+        integer_of("n_passes", self.n_passes, 1)
+        if self.n_candidates is not None:
+            integer_of("n_candidates", self.n_candidates, 1)
 
 
 def log2_ceil(n: int) -> int:

@@ -20,9 +20,9 @@ from kesler.decompositions.binary import (
     copy_of,
     fit_all,
     margins,
-    require_choice,
     teach_all,
 )
+from kesler.errors import keep_settings, require_choice
 
 Decoding = Literal["majority", "tournament", "margins"]
 DECODINGS = ("majority", "tournament", "margins")
@@ -102,9 +102,7 @@ class OneVsOne(Decomposition):
     def __init__(
         self, estimator: Any = None, decoding: Decoding = "majority", n_jobs: int | None = None
     ) -> None:
-        self.estimator = estimator
-        self.decoding = decoding
-        self.n_jobs = n_jobs
+        keep_settings(self, locals())
 
     @property
     def pairs_(self) -> list[tuple[Label, Label]]:

@@ -15,6 +15,7 @@ from kesler.decompositions.binary import (
     fit_all,
     teach_all,
 )
+from kesler.errors import keep_settings
 
 
 class OneVsRest(Decomposition):
@@ -83,8 +84,7 @@ class OneVsRest(Decomposition):
     """
 
     def __init__(self, estimator: Any = None, n_jobs: int | None = None) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
+        keep_settings(self, locals())
 
     @property
     def estimators_(self) -> list[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -24,7 +23,7 @@ from kesler.decompositions.binary import (
     run_all,
     teach_binary,
 )
-from kesler.errors import KeslerError
+from kesler.errors import integer_of, keep_settings
 
 Origin = Literal["class", "winner", "loser"]
 
@@ -280,8 +279,7 @@ class FilterTree(Tournament):
     """
 
     def __init__(self, estimator: Any = None, n_jobs: int | None = None) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
+        keep_settings(self, locals())
 
 
 class ErrorCorrectingTournament(Tournament):
@@ -343,18 +341,11 @@ class ErrorCorrectingTournament(Tournament):
     def __init__(
         self, estimator: Any = None, n_eliminations: int = 2, n_jobs: int | None = None
     ) -> None:
-        self.estimator = estimator
-        self.n_eliminations = n_eliminations
-        self.n_jobs = n_jobs
+        keep_settings(self, locals())
 
     def _n_eliminations(self) -> int:
-        m = self.n_eliminations
-        if not (isinstance(m, Integral) and m >= 1):
-            raise KeslerError(
-                f"n_eliminations={m!r} must be a whole number, 1 or more: the number of defeats "
-                "after which a class is eliminated"
-            )
-        return int(m)
+        why = ": the number of defeats after which a class is eliminated"
+        return integer_of("n_eliminations", self.n_eliminations, 1, why=why)
 
 
 def decided(referee: Any, X: Any) -> Mask:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -313,14 +312,6 @@ def _line(values: Any) -> Floats:
 def dense(X: Any) -> Floats:
     """Return dense or sparse rows as a dense array."""
     return np.asarray(X if isinstance(X, np.ndarray) else X.toarray())
-
-
-def check_count(name: str, value: Any, most: int | None = None) -> None:
-    """Raise unless a value is a whole number from 1 to `most`, or without limit if None."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
-        raise KeslerError(f"{name} is {value!r}: give a whole number of 1 or more")
-    if most is not None and int(value) > most:
-        raise KeslerError(f"{name} is {value}: give {most} or fewer")
 
 
 def check_dense(X: Any, candidates: str) -> None:

@@ -15,13 +15,12 @@ from kesler.dictionaries.dictionary import (
     Floats,
     Ints,
     Pool,
-    check_count,
     check_dense,
     spread,
 )
 from kesler.dictionaries.steps import Piece, Step
 from kesler.dictionaries.stumps import Thresholds
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, integer_of
 
 Self = TypeVar("Self", bound="Pieces")
 
@@ -92,7 +91,7 @@ class Pieces(Dictionary):
     def fit(self: Self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centres, and the radii of each."""
         check_dense(X, "pieces")
-        check_count("n_radii", self.n_radii, most=MOST_RADII)
+        integer_of("n_radii", self.n_radii, 1, MOST_RADII)
         given = np.ndim(self.centres) > 0
         self.centres_ = self._given(X) if given else self._means(X, sample_weight)
         self.radii_ = Thresholds.between(distances(X, self.centres_), self.n_radii, sample_weight)
@@ -107,7 +106,7 @@ class Pieces(Dictionary):
     def _means(self, X: Floats, sample_weight: Any) -> npt.NDArray[np.float64]:
         from sklearn.cluster import MiniBatchKMeans
 
-        check_count("centres", self.centres)
+        integer_of("centres", self.centres, 1)
         if self.centres > X.shape[0]:
             raise KeslerError(
                 f"centres={self.centres} is more than the number of rows, {X.shape[0]}: give a "

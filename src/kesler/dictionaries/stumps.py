@@ -16,11 +16,10 @@ from kesler.dictionaries.dictionary import (
     Floats,
     Ints,
     Pool,
-    check_count,
     dense,
 )
 from kesler.dictionaries.steps import Step, Stump
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, integer_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +158,7 @@ class Stumps(Dictionary):
     def fit(self: Self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the thresholds of each feature."""
         if self.n_thresholds is not None:
-            check_count("n_thresholds", self.n_thresholds)
+            integer_of("n_thresholds", self.n_thresholds, 1)
         self.thresholds_ = Thresholds.between(features(X), self.n_thresholds, sample_weight)
         self.n_candidates_ = len(self.thresholds_)
         if self.n_candidates_ == 0:

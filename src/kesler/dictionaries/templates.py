@@ -16,12 +16,11 @@ from kesler.dictionaries.dictionary import (
     Floats,
     Ints,
     Pool,
-    check_count,
     check_dense,
     spread,
 )
 from kesler.dictionaries.steps import Step, Template
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, integer_of, number_of, require_choice
 
 Singles = npt.NDArray[np.float32]
 
@@ -403,18 +402,16 @@ class Templates(Dictionary):
         return rows, columns
 
     def _require_parameters(self) -> None:
-        check_count("n_patches", self.n_patches)
-        check_count("n_masks", self.n_masks)
+        integer_of("n_patches", self.n_patches, 1)
+        integer_of("n_masks", self.n_masks, 1)
         if np.ndim(self.patch_sizes) != 1 or not len(self.patch_sizes):
             raise KeslerError(f"patch_sizes={self.patch_sizes!r} must be a list of sides in pixels")
         for size in self.patch_sizes:
-            check_count("a patch size", size)
-        if not (np.isfinite(self.mask_width) and self.mask_width > 0):
-            raise KeslerError(f"mask_width={self.mask_width!r} must be a number above 0")
-        if self.fading is not None and not 0 <= self.fading < np.inf:
-            raise KeslerError(f"fading={self.fading!r} must be a number, 0 or more, or None")
-        if self.store not in ("float32", "uint8"):
-            raise KeslerError(f'store={self.store!r} is unknown: use "float32" or "uint8"')
+            integer_of("each of patch_sizes", size, 1)
+        number_of("mask_width", self.mask_width, above=0)
+        if self.fading is not None:
+            number_of("fading", self.fading, ", or None", least=0)
+        require_choice("store", self.store, ("float32", "uint8"))
 
 
 class StoredResponses(Pool):

@@ -75,10 +75,9 @@ def require_mixable(learner: Any) -> None:
             learner.half_life is not None
         ),
         f"{learner.replay!r} has a sample of the rows of one learner": learner.replay is not None,
-        f"{learner.preconditioner!r} has a wealth for each weight, won one row after the other": (
-            learner.preconditioner.has_bets
+        f"{learner.preconditioner!r} {learner.preconditioner.no_mean}": (
+            learner.preconditioner.no_mean
         ),
-        f"{learner.preconditioner!r} has a matrix that has no mean": learner.preconditioner.is_full,
         f"{learner.preprocessing!r} depends on the quantiles and lengths of the rows of a shard": (
             learner.expansion is not None
         ),
@@ -303,7 +302,7 @@ class Mixture:
             weights, states = f"{WEIGHTS}.{i}", f"{STATES}.{i}"
             if states in found:  # the sum of the weights after each trial
                 found[states] = n_trials * found[weights] - found[states][0]
-            if blank.preconditioner.has_scales:
+            if SCALES in found:
                 found[weights] *= self._units(found[SCALES])
         if "first" in blank.statistics:
             layer = blank.statistics.index("first")
@@ -381,7 +380,7 @@ class Mixture:
         n_trials, blank = named("counts", found)["n_trials"], self.blank
         for i in range(len(blank.parts)):
             weights, states = f"{WEIGHTS}.{i}", f"{STATES}.{i}"
-            if blank.preconditioner.has_scales:
+            if SCALES in found:
                 found[weights] /= self._units(found[SCALES])
             if states in found:
                 found[states] = (n_trials * found[weights] - found[states])[None]

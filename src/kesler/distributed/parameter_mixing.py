@@ -13,7 +13,6 @@ import copy
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
@@ -25,7 +24,7 @@ from kesler.distributed.partitions import Partitions
 from kesler.distributed.scattered import Scattered, resolve_client, sent
 from kesler.distributed.shards import Description, Shard, require_alike
 from kesler.distributed.tables import are_tables, with_features
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, integer_of, require_choice
 from kesler.learner.learner import Learner
 from kesler.learner.uncertainty import require_use
 from kesler.online.base import OnlineLearner
@@ -379,7 +378,5 @@ def _require_arguments(learner: Any, epochs: Any, mixing: Any) -> None:
             f"{type(learner).__name__} is not an online learner: pass an online learner such as "
             "OnlineClassifier to learn, and a SoftmaxClassifier or ShareBoostClassifier to fit"
         )
-    if not (isinstance(epochs, Integral) and not isinstance(epochs, bool) and int(epochs) > 0):
-        raise KeslerError(f"epochs={epochs!r} must be an integer above 0")
-    if mixing not in ("mistakes", "uniform"):
-        raise KeslerError(f"mixing={mixing!r} is unknown: use 'mistakes' or 'uniform'")
+    integer_of("epochs", epochs, 1)
+    require_choice("mixing", mixing, ("mistakes", "uniform"))

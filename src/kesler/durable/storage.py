@@ -109,6 +109,8 @@ _UPGRADES = {1: f"DROP TABLE snapshots; {_SNAPSHOTS}", 2: _CHAIN, 3: _KEPT}
 _COLUMNS = (
     "number, kind, id, subject, answer, old, target, time, author, taken_back, changed_from, n_rows"
 )
+_CHANGES = "kind <> 'learn'"  # as the index of changes says it, which SQLite then uses
+_REMAINING = "kind = 'learn' AND taken_back IS NULL"
 _CONTENT = ", ".join(Content._fields)
 _OF_EVENT = [each for each in Content._fields if each not in ("form", "row")]
 _APPEND = (
@@ -365,13 +367,10 @@ class Storage:
         if content.row is not None:
             self._do("INSERT INTO rows VALUES (?, ?, ?)", number, content.form, content.row)
         self._do("UPDATE models SET last = ?, head = ? WHERE key = ?", number, digest, key)
-        self._keep_snapshots(key, content.changed_from)
+        if content.changed_from is not None:  # those before it have not met the row
+            query = "DELETE FROM snapshots WHERE model = ? AND at >= ?"
+            self._do(query, key, content.changed_from)
         return number
-
-    def _keep_snapshots(self, key: int, first: int | None) -> None:
-        """Keep the snapshots that have not met rows from one on."""
-        if first is not None:
-            self._do("DELETE FROM snapshots WHERE model = ? AND at >= ?", key, first)
 
     def row(self, number: int) -> tuple[str, str]:
         """Return the form and the text of the row of an event."""
@@ -388,6 +387,16 @@ class Storage:
         """Return the event of a number."""
         return Stored(*self._one(f"SELECT {_COLUMNS} FROM events WHERE number = ?", number))
 
+    def _events(
+        self, columns: str, key: int, which: str, *values: Any, order: str = "number"
+    ) -> Iterator[Any]:
+        """Yield columns of the events of a model that fulfil a condition, in order."""
+        query = f"SELECT {columns} FROM events WHERE model = ? {which} ORDER BY {order}"
+        return self._all(query, key, *values)
+
+    def _numbers(self, key: int, which: str, *values: Any) -> list[int]:
+        return [number for (number,) in self._events("number", key, which, *values)]
+
     def set_taken_back(self, number: int, by: int | None) -> None:
         """Store which event has taken an event back; None if it is valid again."""
         self._do("UPDATE events SET taken_back = ? WHERE number = ?", by, number)
@@ -402,11 +411,8 @@ class Storage:
 
     def changes(self, key: int, after: int) -> list[Stored]:
         """Return the events after a number that are not rows learnt, in order."""
-        query = (
-            f"SELECT {_COLUMNS} FROM events WHERE model = ? AND number > ? AND kind <> 'learn' "
-            "ORDER BY number"
-        )
-        return [Stored(*found) for found in self._all(query, key, after)]
+        which = f"AND number > ? AND {_CHANGES}"
+        return [Stored(*each) for each in self._events(_COLUMNS, key, which, after)]
 
     def learnt(self, key: int, after: int, until: int | None = None) -> Iterator[Learnt]:
         """Yield the rows after a number that have been learnt and not taken back, in order.
@@ -415,8 +421,7 @@ class Storage:
         """
         query = (
             "SELECT number, answer, form, row FROM events JOIN rows USING (number) "
-            "WHERE model = ? AND number > ? AND number <= ? AND kind = 'learn' "
-            "AND taken_back IS NULL ORDER BY number"
+            f"WHERE model = ? AND number > ? AND number <= ? AND {_REMAINING} ORDER BY number"
         )
         end = 1 << 62 if until is None else until
         return (Learnt(*found) for found in self._all(query, key, after, end))
@@ -424,59 +429,39 @@ class Storage:
     def answers(self, key: int, *, taken_back: bool = False) -> Iterator[tuple[int, str]]:
         """Yield the numbers and first answers of all rows, perhaps without those taken back."""
         which = "" if taken_back else "AND taken_back IS NULL"
-        query = (
-            "SELECT number, answer FROM events "
-            f"WHERE model = ? AND kind = 'learn' {which} ORDER BY number"
-        )
-        return self._all(query, key)
+        return self._events("number, answer", key, f"AND kind = 'learn' {which}")
 
     def numbers(self, key: int, after: int) -> list[int]:
         """Return the numbers of the rows after one that have not been taken back, in order."""
-        query = (
-            "SELECT number FROM events WHERE model = ? AND number > ? AND kind = 'learn' "
-            "AND taken_back IS NULL ORDER BY number"
-        )
-        return [number for (number,) in self._all(query, key, after)]
+        return self._numbers(key, f"AND number > ? AND {_REMAINING}", after)
 
     def relabels(self, key: int) -> Iterator[tuple[int, int, str]]:
         """Yield the row, the number and the answer of relabels that are valid, in order."""
-        return self._all(
-            "SELECT target, number, answer FROM events WHERE model = ? AND kind <> 'learn' "
-            "AND kind = 'relabel' AND taken_back IS NULL ORDER BY number",
-            key,
-        )
+        which = f"AND {_CHANGES} AND kind = 'relabel' AND taken_back IS NULL"
+        return self._events("target, number, answer", key, which)
 
     def renames(self, key: int) -> Iterator[tuple[int, str, str]]:
         """Yield the number, the old and the new class of valid renames and merges, in order."""
-        return self._all(
-            "SELECT number, old, answer FROM events WHERE model = ? AND kind <> 'learn' "
-            "AND kind IN ('rename', 'merge') AND taken_back IS NULL ORDER BY number",
-            key,
-        )
+        which = f"AND {_CHANGES} AND kind IN ('rename', 'merge') AND taken_back IS NULL"
+        return self._events("number, old, answer", key, which)
 
     def history(self, key: int, limit: int | None, before: int | None) -> list[Stored]:
         """Return the last events, latest first."""
-        query = (
-            f"SELECT {_COLUMNS} FROM events WHERE model = ? AND number < ? "
-            "ORDER BY number DESC LIMIT ?"
+        end, most = 1 << 62 if before is None else before, -1 if limit is None else limit
+        found = self._events(
+            _COLUMNS, key, "AND number < ?", end, most, order="number DESC LIMIT ?"
         )
-        end = 1 << 62 if before is None else before
-        return [
-            Stored(*each) for each in self._all(query, key, end, -1 if limit is None else limit)
-        ]
+        return [Stored(*each) for each in found]
 
     def since(self, key: int, after: int, but_by: str | None) -> list[Stored]:
         """Return the events after one, the first of them first, without those of an author."""
-        query = (
-            f"SELECT {_COLUMNS} FROM events WHERE model = ? AND number > ? "
-            "AND (? IS NULL OR author IS NOT ?) ORDER BY number"
-        )
-        return [Stored(*each) for each in self._all(query, key, after, but_by, but_by)]
+        which = "AND number > ? AND (? IS NULL OR author IS NOT ?)"
+        found = self._events(_COLUMNS, key, which, after, but_by, but_by)
+        return [Stored(*each) for each in found]
 
     def of_subject(self, key: int, subject: str) -> list[int]:
         """Return the numbers of the rows about a subject, those taken back included."""
-        query = "SELECT number FROM events WHERE model = ? AND subject = ? ORDER BY number"
-        return [number for (number,) in self._all(query, key, subject)]
+        return self._numbers(key, "AND subject = ?", subject)
 
     # ---- values beside the events -----------------------------------------------------------
 
@@ -504,12 +489,8 @@ class Storage:
             for number in orphans:
                 self._remove_event(key, number)
             gone += orphans
-            found = self._all(
-                "SELECT number FROM events WHERE model = ? AND kind <> 'learn' "
-                "AND target IS NOT NULL AND target NOT IN (SELECT number FROM events)",
-                key,
-            )
-            orphans = [number for (number,) in found]
+            which = f"AND {_CHANGES} AND target IS NOT NULL"
+            orphans = self._numbers(key, f"{which} AND target NOT IN (SELECT number FROM events)")
         self._require_purge()
         return gone
 
@@ -523,8 +504,7 @@ class Storage:
 
     def naming(self, key: int) -> list[int]:
         """Return the numbers of the relabels, renames and merges."""
-        query = "SELECT number FROM events WHERE model = ? AND kind IN ('relabel','rename','merge')"
-        return [number for (number,) in self._all(query, key)]
+        return self._numbers(key, "AND kind IN ('relabel', 'rename', 'merge')")
 
     def first_changed(self, key: int) -> int | None:
         """Return the first row that an event has changed, for readers that have not followed it."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from kesler.data.labels import Label
 from kesler.data.sparse_rows import is_sparse
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, is_integer
 from kesler.evaluation.comparison import method_of_learner
 from kesler.evaluation.methods import LabelMethod, Method
 from kesler.evaluation.tables import Piece, Table
@@ -84,8 +84,7 @@ def _unknown(method: Any) -> KeslerError:
 
 def require_refit(refit: Any) -> None:
     """Raise unless `refit` is None, "doubling" or an integer of 1 or more."""
-    is_number = isinstance(refit, Integral) and not isinstance(refit, bool) and int(refit) >= 1
-    if refit is not None and refit != "doubling" and not is_number:
+    if refit is not None and refit != "doubling" and not is_integer(refit, 1):
         raise KeslerError(
             f"refit={refit!r}: give 'doubling', or the number of rows before the first fit, such "
             "as 10, or None"

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import Label
-from kesler.errors import KeslerError, require_count
+from kesler.errors import KeslerError, integer_of
 from kesler.evaluation.methods import KeslerMethod, Method, Outcome
 from kesler.evaluation.results import ProgressiveResult, labelled
 from kesler.evaluation.tables import Piece
@@ -374,7 +374,7 @@ class Comparison:
         delay: int = 0,
     ) -> None:
         if top is not None:
-            require_count("top", top, "the number of classes of each row that count")
+            integer_of("top", top, 1, why=": it is the number of classes of each row that count")
         if not methods:
             raise KeslerError("there is no method to compare: give at least one learner")
         if n_threads is not None and n_threads < 1:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, is_number
 
 CERTAINTY = 0.95
 
@@ -217,8 +217,7 @@ class RiskCoverage:
 
 def require_share(error: Any) -> None:
     """Raise unless an error is a number from 0 to below 1."""
-    is_number = isinstance(error, (int, float, np.number)) and not isinstance(error, bool)
-    if not is_number or not 0 <= error < 1:
+    if not is_number(error, 0, below=1):
         raise KeslerError(f"error={error!r}: give a share of mistakes from 0 to below 1, as 0.05")
 
 

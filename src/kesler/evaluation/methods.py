@@ -6,14 +6,13 @@ from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import Label, class_of
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, integer_of
 from kesler.evaluation.tables import Piece
 from kesler.online.blocks import learn_rows
 from kesler.online.classifier import OnlineClassifier
@@ -270,11 +269,7 @@ BASELINES: dict[str, type[LabelMethod]] = {
 
 def require_delay(delay: Any) -> int:
     """Return a number of rows; raise unless it is an integer of 0 or more."""
-    if not isinstance(delay, Integral) or isinstance(delay, bool) or delay < 0:
-        raise KeslerError(
-            f"delay={delay!r}: give the number of rows by which answers arrive late, 0 or more"
-        )
-    return int(delay)
+    return integer_of("delay", delay, 0, why=": it is by how many rows answers arrive late")
 
 
 # ---- mistakes -----------------------------------------------------------------------------------

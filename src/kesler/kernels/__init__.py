@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from kesler.errors import KeslerError
 from kesler.kernels.mercer import CustomKernel, MercerKernel, mercer_kernel
 from kesler.kernels.polynomial import Linear, Polynomial
 from kesler.kernels.rbf import RBF
+from kesler.parts.user_part import part_of
 
 __all__ = [
     "KERNELS",
@@ -38,14 +38,10 @@ def resolve_kernel(
     >>> resolve_kernel("rbf", 0.07), resolve_kernel("polynomial")
     (RBF(sigma=0.07), Polynomial(degree=3, constant=1.0, scale=1.0))
     """
-    if isinstance(kernel, MercerKernel):
-        return kernel
     if isinstance(kernel, str) and kernel == "rbf":
         return RBF(sigma)
-    if isinstance(kernel, str) and kernel in KERNELS:
-        return KERNELS[kernel]()
-    raise KeslerError(
-        f"kernel={kernel!r} is not known: choose one of {', '.join(KERNELS)}, None for "
-        "weights, or in Python a kernel of kesler.kernels or a function decorated with "
+    more = (
+        ", None for weights, or in Python a kernel of kesler.kernels or a function decorated with "
         "kesler.mercer_kernel"
     )
+    return part_of("kernel", kernel, MercerKernel, KERNELS, more)

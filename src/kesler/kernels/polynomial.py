@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from numbers import Integral, Real
 
-from kesler.errors import KeslerError
+from kesler.errors import keep_integer, keep_number
 from kesler.kernels.mercer import MercerKernel
 
 
@@ -95,30 +93,11 @@ class Polynomial(MercerKernel):
     k = staticmethod(polynomial)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.degree, Integral) or isinstance(self.degree, bool):
-            raise KeslerError(
-                f"Polynomial(degree={self.degree!r}): the degree must be a whole number"
-            )
-        if self.degree < 1:
-            raise KeslerError(f"Polynomial(degree={self.degree!r}): the degree must be 1 or more")
-        if not (_is_finite(self.scale) and self.scale > 0):
-            raise KeslerError(
-                f"Polynomial(scale={self.scale!r}): the scale must be a finite number above 0"
-            )
-        if not (_is_finite(self.constant) and self.constant >= 0):
-            raise KeslerError(
-                f"Polynomial(constant={self.constant!r}): the constant must be a finite number, 0 "
-                "or more, or the kernel is not an inner product"
-            )
-        object.__setattr__(self, "degree", int(self.degree))  # grid searches pass NumPy scalars
-        object.__setattr__(self, "constant", float(self.constant))
-        object.__setattr__(self, "scale", float(self.scale))
+        keep_integer(self, "degree", 1)
+        keep_number(self, "scale", above=0)
+        keep_number(self, "constant", ", or the kernel is not an inner product", least=0)
 
     @property
     def parameters(self) -> tuple[float, ...]:
         """The degree, the scale and the constant."""
         return (float(self.degree), self.scale, self.constant)
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, Real) and math.isfinite(value)

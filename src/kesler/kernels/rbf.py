@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Literal
 
 import numpy as np
 
-from kesler.errors import KeslerError
+from kesler.errors import keep_number
 from kesler.kernels.mercer import MercerKernel
 
 SHARE = 0.04
@@ -92,12 +91,8 @@ class RBF(MercerKernel):
     def __post_init__(self) -> None:
         if isinstance(self.sigma, str) and self.sigma == "auto":
             return
-        if not (isinstance(self.sigma, Real) and 1e-30 <= self.sigma <= 1e30):
-            raise KeslerError(
-                f"RBF(sigma={self.sigma!r}): sigma must be a number above 0 (1e-30 to 1e30), "
-                'since it is the variance of a Gaussian, or "auto" to estimate it from the rows'
-            )
-        object.__setattr__(self, "sigma", float(self.sigma))  # grid searches pass NumPy scalars
+        why = ', since it is the variance of a Gaussian, or "auto" to estimate it from the rows'
+        keep_number(self, "sigma", why, least=1e-30, most=1e30)
 
     @property
     def share(self) -> float:

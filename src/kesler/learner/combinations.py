@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
-from kesler.costs import Costs
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, integer_of, is_number
 from kesler.hypotheses import Ordered, Part, Shared, takes_ratings
 from kesler.learner.classes import OnNewClass
-from kesler.learner.targets import Kind
-from kesler.links.link import Linear, Link
+from kesler.links.link import Linear
 from kesler.parts.constraints import VS_REST
-from kesler.preconditioners import Preconditioner, resolve_preconditioner
-from kesler.preprocessing.method import Preprocessing
+from kesler.preconditioners import resolve_preconditioner
 from kesler.preprocessing.ranges import Ranges
-from kesler.preprocessing.replay import Replay
 from kesler.updates.passive_aggressive import PassiveAggressive
 from kesler.updates.rule import UpdateRule
 from kesler.updates.simultaneous import ConProj, SimPerc, SimProj
-
-if TYPE_CHECKING:
-    from kesler.trees.tree import Tree
 
 
 def require_half_life(half_life: Any) -> float | None:
@@ -41,8 +32,7 @@ def require_half_life(half_life: Any) -> float | None:
     """
     if half_life is None:
         return None
-    is_number = isinstance(half_life, Real) and not isinstance(half_life, bool)
-    if not (is_number and 1 <= float(half_life) < math.inf):
+    if not is_number(half_life, 1):
         raise KeslerError(
             f"half_life={half_life!r} must be a finite number of rows, 1 or more, after which a "
             "row has half of its weight, or None for no decay"
@@ -50,21 +40,22 @@ def require_half_life(half_life: Any) -> float | None:
     return float(half_life)
 
 
-def require_targets(rule: UpdateRule, *, explores: bool) -> None:
+def require_targets(learner: Any) -> None:
     """Raise if a rule that learns from feedback alone is given targets."""
-    if rule.feedback and not explores:
+    rule = learner.rule
+    if rule.feedback and not learner.explores:
         raise KeslerError(
             f"{rule!r} learns from being told whether the class that it shows is right, not from "
             f"targets: use kesler.BanditClassifier(update={rule!r}), or choose another rule"
         )
 
 
-def require_place_for_trees(rule: UpdateRule, *, grows_trees: bool) -> None:
+def require_place_for_trees(learner: Any) -> None:
     """Raise if a rule whose trees take the place of weights is given to another learner."""
-    if rule.has_trees and not grows_trees:
+    if learner.rule.has_trees and not learner.grows_trees:
         raise KeslerError(
-            f"{rule!r} counts rows of single classes in trees, in place of weights or a kernel: "
-            "use OnlineClassifier without a kernel, or choose another rule"
+            f"{learner.rule!r} counts rows of single classes in trees, in place of weights or a "
+            "kernel: use OnlineClassifier without a kernel, or choose another rule"
         )
 
 
@@ -76,32 +67,24 @@ def require_epochs(epochs: Any, update: Any = None) -> int:
     KeslerError
         Unless it is 1 or more, and 1 if trees, the given update, would count the rows again.
     """
-    if not isinstance(epochs, Integral) or isinstance(epochs, bool) or epochs < 1:
+    passes = integer_of("epochs", epochs, 1, why=": `fit` learns all rows that often")
+    if passes > 1 and isinstance(update, UpdateRule) and update.has_trees:
         raise KeslerError(
-            f"epochs={epochs!r} must be an integer of 1 or more: `fit` learns all rows that often"
-        )
-    if int(epochs) > 1 and isinstance(update, UpdateRule) and update.has_trees:
-        raise KeslerError(
-            f"epochs={epochs!r}: {update!r} would count each row {epochs} times and learn nothing "
+            f"epochs={passes}: {update!r} would count each row {passes} times and learn nothing "
             "more: leave epochs out, or choose another update rule"
         )
-    return int(epochs)
+    return passes
 
 
-def require_forgettable(
-    half_life: float | None,
-    rule: UpdateRule,
-    link: Link,
-    preconditioner: Preconditioner,
-    *,
-    averaged: bool,
-) -> None:
+def require_forgettable(learner: Any) -> None:
     """Raise if a half-life is given and weights cannot decay; the message says why."""
+    half_life, link, rule = learner.half_life, learner.link, learner.rule
+    preconditioner = learner.preconditioner
     reasons = {
         f"{link!r} computes all weights from sums and their scale": not isinstance(link, Linear),
         f"{rule!r} computes its own updates": rule.update is not None,
-        "averaged=True requires the mean over all trials": averaged,
-        f"{preconditioner!r} computes them from the wealth won so far": preconditioner.has_bets,
+        "averaged=True requires the mean over all trials": learner.averaged,
+        f"{preconditioner!r} {preconditioner.no_decay}": preconditioner.no_decay,
     }
     for reason, holds in reasons.items():
         if half_life is not None and holds:
@@ -112,10 +95,9 @@ def require_forgettable(
             )
 
 
-def require_measurable(
-    preconditioner: Preconditioner, rule: UpdateRule, link: Link, parts: Sequence[Part]
-) -> None:
+def require_measurable(learner: Any) -> None:
     """Raise if a preconditioner is incompatible with the other parts; the message says why."""
+    preconditioner, rule, link = learner.preconditioner, learner.rule, learner.link
     resolve_preconditioner(preconditioner, rule.preconditioner)
     if preconditioner.is_euclidean:
         return
@@ -131,31 +113,28 @@ def require_measurable(
             f"{preconditioner!r}: choose another rule, for example simproj, or "
             'preconditioner="euclidean"'
         )
-    if not preconditioner.measures_views and any(
-        part.feature_map is not None or isinstance(part, Ordered) for part in parts
-    ):
-        measures = (
-            "has one matrix for the features of x"
-            if preconditioner.is_full
-            else "measures each feature in units of its largest value"
-        )
-        raise KeslerError(
-            f"{preconditioner!r} {measures}, but views depend on the classes: use "
-            'hypotheses="multi" or groups without a map, or preconditioner="adagrad"'
-        )
     if preconditioner.has_bets and rule.as_gradient() is None:
         raise KeslerError(
             f"{rule!r} computes its steps from their norms, but {preconditioner!r} has no step "
             "sizes to measure them in: choose a rule that follows the gradient of a loss, such as "
             'hinge, softmax or ovr-squared, or preconditioner="adagrad"'
         )
+    if preconditioner.of_plain_views and any(
+        part.feature_map is not None or isinstance(part, Ordered) for part in learner.parts
+    ):
+        raise KeslerError(
+            f"{preconditioner!r} {preconditioner.of_plain_views}, but views depend on the "
+            'classes: use hypotheses="multi" or groups without a map, or '
+            'preconditioner="adagrad"'
+        )
 
 
-def require_rest(rule: UpdateRule, link: Link, answer: Kind) -> None:
+def require_rest(learner: Any) -> None:
     """Raise if a rule requires the rest, a class of score 0, where there cannot be one."""
+    rule, link = learner.rule, learner.link
     if rule.constraints not in VS_REST:
         return
-    if answer == "rank":
+    if learner.answer == "rank":
         raise KeslerError(
             f"{rule!r} separates each class from the rest, which says nothing of the order of "
             "ranks: choose a rule that compares neighbours, such as simproj or logistic"
@@ -168,15 +147,10 @@ def require_rest(rule: UpdateRule, link: Link, answer: Kind) -> None:
         )
 
 
-def require_conceivable(
-    on_new_class: OnNewClass,
-    parts: Sequence[Part],
-    rule: UpdateRule,
-    link: Link,
-    costs: Costs | None,
-    answer: Kind,
-) -> None:
+def require_conceivable(learner: Any) -> None:
     """Raise if `on_new_class` is unknown, or incompatible with the other parts."""
+    on_new_class, parts, answer = learner.on_new_class, learner.parts, learner.answer
+    link, rule = learner.link, learner.rule
     if on_new_class not in get_args(OnNewClass):
         raise KeslerError(
             f"on_new_class={on_new_class!r} is unknown: choose one of "
@@ -202,7 +176,7 @@ def require_conceivable(
         "it has no place in an order of ranks": answer == "rank",
         f"{link!r} sums the weights of all classes": not isinstance(link, Linear),
         f"{rule!r} computes its own updates": rule.update is not None,
-        "costs do not include it": costs is not None or answer == "costs",
+        "costs do not include it": learner.margin_costs is not None or answer == "costs",
     }
     for reason, holds in reasons.items():
         if holds:
@@ -217,14 +191,13 @@ def _are_shared_sub_experts(parts: Sequence[Part]) -> bool:
     return [type(part) for part in parts] == [Shared] and takes_ratings(parts)
 
 
-def require_replayable(
-    replay: Replay | None, answer: Kind, parts: Sequence[Part], *, scaled_means: bool
-) -> None:
+def require_replayable(learner: Any) -> None:
     """Raise if earlier rows are to be learnt again and cannot be; the message says why."""
+    replay, averages = learner.replay, learner.has_scaled_means
     reasons = {
-        "only rows of one class each are kept": answer != "class",
-        "ratings by sub-experts are not kept with rows": takes_ratings(parts),
-        "averaged=True sums the scales of this link once for each new row": scaled_means,
+        "only rows of one class each are kept": learner.answer != "class",
+        "ratings by sub-experts are not kept with rows": takes_ratings(learner.parts),
+        "averaged=True sums the scales of this link once for each new row": averages,
     }
     for reason, holds in reasons.items():
         if replay is not None and holds:
@@ -234,35 +207,37 @@ def require_replayable(
             )
 
 
-def require_informed(
-    preprocessing: Preprocessing | None, answer: Kind, *, over_kernel: bool, explores: bool
-) -> None:
+def require_informed(learner: Any) -> None:
     """Raise if features cannot have weights that follow from the classes; the message says why."""
+    preprocessing = learner.preprocessing
+    if not learner.is_informed:
+        return
     if isinstance(preprocessing, Ranges):
-        if not over_kernel:
+        if learner.has_weights:
             raise KeslerError(
                 f"{preprocessing!r} changes the units of features as rows come, and weights that "
                 "were learnt would be wrong: choose information=False, or a kernel"
             )
-    elif answer != "class" or explores:
+    elif learner.answer != "class" or learner.explores:
         raise KeslerError(
             f"{preprocessing!r} weighs inputs by the class of each row, and these targets are not "
             "one class each: choose information=False"
         )
 
 
-def require_decidable(decision: Any, answer: Kind, tree: Tree | None) -> None:
+def require_decidable(learner: Any) -> None:
     """Raise if predictions for targets of this kind cannot follow from the scores this way."""
-    of_classes = ["distance"] if tree is not None else []
-    more = {"rank": ["median"], "sets": ["f1"], "class": of_classes}.get(answer, [])
-    if decision not in ["score", *more]:
+    of_classes = ["distance"] if learner.tree is not None else []
+    more = {"rank": ["median"], "sets": ["f1"], "class": of_classes}.get(learner.answer, [])
+    if learner.decision not in ["score", *more]:
         raise KeslerError(
-            f"decision={decision!r} is unknown: choose one of {', '.join([*more, 'score'])}"
+            f"decision={learner.decision!r} is unknown: choose one of {', '.join([*more, 'score'])}"
         )
 
 
-def require_priceable(costs: Costs | None, rule: UpdateRule, answer: Kind) -> None:
+def require_priceable(learner: Any) -> None:
     """Raise if a rule ignores the costs of confusions, or those of targets."""
+    costs, rule, answer = learner.margin_costs, learner.rule, learner.answer
     if costs is not None and costs.scales == "steps":
         if answer != "class":
             raise KeslerError(
@@ -289,3 +264,35 @@ def _limits_each_step(rule: UpdateRule) -> bool:
     if isinstance(rule, PassiveAggressive):
         return rule.variant > 0
     return isinstance(rule, SimPerc | ConProj | SimProj)
+
+
+def require_thresholds(learner: Any) -> None:
+    """Raise if hypotheses have thresholds, and targets no order or rows no constant feature."""
+    if not any(isinstance(part, Ordered) for part in learner.parts):
+        return
+    if learner.answer != "rank":
+        raise KeslerError(
+            "Ordered hypotheses require ordered classes: use OnlineOrdinalClassifier, "
+            "or PerClass, Shared and Grouped hypotheses"
+        )
+    if not learner.constant:
+        raise KeslerError(
+            "intercept=0 leaves Ordered hypotheses without thresholds, which are the weights "
+            "of the constant feature: give an intercept above 0"
+        )
+
+
+BEFORE = (
+    require_measurable,
+    require_priceable,
+    require_targets,
+    require_place_for_trees,
+    require_rest,
+    require_conceivable,
+    require_forgettable,
+    require_decidable,
+)
+"""What parts are tested for before a learner has a state, in this order."""
+
+AFTER = (require_replayable, require_informed, require_thresholds)
+"""What they are tested for with a state."""

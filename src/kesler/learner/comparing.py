@@ -263,7 +263,6 @@ def may_compare(learner: Any) -> bool:
     The threshold of label sets must have no weights, as in rules that compare with the rest.
     """
     steps, kinds = learner.preconditioner, [type(part) for part in learner.parts]
-    has_others = steps.has_units or steps.has_scales or steps.is_full or steps.has_bets
     return (
         learner.has_weights
         and not learner.explores
@@ -275,7 +274,8 @@ def may_compare(learner: Any) -> bool:
         and learner.rule.update is None
         and learner.rule.requires != "gram"
         and isinstance(learner.link, Linear)
-        and not (has_others or steps.is_paced or learner.averaged)
+        and not learner.averaged
+        and {*steps.keeps} <= {"evidence"}
         and (learner.costs, learner.half_life, learner.replay, learner.expansion) == (None,) * 4
     )
 
@@ -296,7 +296,7 @@ def entries_of(
     n, n_used = learner.n_known, learner.n_features
     first = learner._offsets[learner._of_classes]
     tables = [learner.stored["weights.values"]]
-    if learner.preconditioner.has_evidence:
+    if "evidence" in learner.preconditioner.keeps:
         tables.append(learner.stored["preconditioner.evidence"])
     counts = learner.stored["statistics.sums"][:, :n_used, :n]
     features, classes = np.nonzero((counts != 0).any(axis=0))

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -20,7 +19,7 @@ from kesler import codes
 from kesler.codes import code_of
 from kesler.data.labels import Label
 from kesler.data.rows import Rows
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, number_of
 from kesler.hypotheses import Grouped, Part
 from kesler.interrupts import Postponed
 from kesler.learner.calibration import probabilities
@@ -554,21 +553,13 @@ def require_combination(combine: Any, discount: Any, demotion: Any, share: Any) 
     if combine not in COMBINATIONS:
         ways = ", ".join(map(repr, COMBINATIONS))
         raise KeslerError(f"combine={combine!r} is unknown: choose {ways}")
-    if discount is not None and not (isinstance(discount, Real) and 0 < float(discount) <= 1):
-        raise KeslerError(
-            f"discount={discount!r} must be above 0 and at most 1, or None: past losses are "
-            "multiplied by it at each row"
-        )
-    if not (isinstance(demotion, Real) and 0 < float(demotion) < 1):
-        raise KeslerError(
-            f"demotion={demotion!r} must be between 0 and 1: the vote of a learner is multiplied "
-            "by it at each mistake"
-        )
-    if not (isinstance(share, Real) and 0 < float(share) < 1):
-        raise KeslerError(
-            f"share={share!r} must be between 0 and 1: this part of the weights is shared among "
-            "all experts at each row"
-        )
+    if discount is not None:
+        why = ", or None: past losses are multiplied by it at each row"
+        number_of("discount", discount, why, above=0, most=1)
+    why = ": the vote of a learner is multiplied by it at each mistake"
+    number_of("demotion", demotion, why, above=0, below=1)
+    why = ": this part of the weights is shared among all experts at each row"
+    number_of("share", share, why, above=0, below=1)
 
 
 AnyLearner = Learner | EnsembleLearner

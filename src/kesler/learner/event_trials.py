@@ -51,7 +51,10 @@ class EventTrials:
 
     def prepare(self, event: Event) -> bool:
         """Prepare an event for every member; return whether all can learn it so."""
-        return all(trial.prepare(event, self.n_classes) for trial in self._trials)
+        for trial in self._trials:  # a generator would be entered once for each
+            if not trial.prepare(event, self.n_classes):
+                return False
+        return True
 
     def run(self, event: Event, code: int) -> None:
         """Let every member learn the prepared event, of the class of this number."""

@@ -18,18 +18,7 @@ from kesler.hypotheses import Ordered
 from kesler.interrupts import Postponed
 from kesler.learner.binding import BoundLearner
 from kesler.learner.calibration import probabilities
-from kesler.learner.combinations import (
-    require_conceivable,
-    require_decidable,
-    require_forgettable,
-    require_informed,
-    require_measurable,
-    require_place_for_trees,
-    require_priceable,
-    require_replayable,
-    require_rest,
-    require_targets,
-)
+from kesler.learner.combinations import AFTER, BEFORE
 from kesler.learner.events import (
     NO_PROBABILITIES,
     NO_SCORES,
@@ -79,26 +68,11 @@ on_new_class, preprocessing, half_life, replay, decision : as in
 
     def __post_init__(self) -> None:
         require_compatible(self.link, self.rule)
-        require_measurable(self.preconditioner, self.rule, self.link, self.parts)
-        require_priceable(self.margin_costs, self.rule, self.answer)
-        require_targets(self.rule, explores=self.explores)
-        require_place_for_trees(self.rule, grows_trees=self.grows_trees)
-        require_rest(self.rule, self.link, self.answer)
-        require_conceivable(
-            self.on_new_class, self.parts, self.rule, self.link, self.margin_costs, self.answer
-        )
-        require_forgettable(
-            self.half_life, self.rule, self.link, self.preconditioner, averaged=self.averaged
-        )
-        require_decidable(self.decision, self.answer, self.tree)
+        for require in BEFORE:
+            require(self)
         super().__post_init__()
-        require_replayable(self.replay, self.answer, self.parts, scaled_means=self.has_scaled_means)
-        if self.is_informed:
-            over_kernel = not self.has_weights
-            require_informed(
-                self.preprocessing, self.answer, over_kernel=over_kernel, explores=self.explores
-            )
-        self._require_thresholds()
+        for require in AFTER:
+            require(self)
 
     # ---- trials -----------------------------------------------------------------------------
 
@@ -783,20 +757,6 @@ on_new_class, preprocessing, half_life, replay, decision : as in
         scaled = self.has_scaled_means
         passed = float(self.stored["link.means"]["passed"][0]) if scaled else float(self.n_trials)
         return np.asarray((states[1] + weights * (passed - states[2])) / n_trials)
-
-    def _require_thresholds(self) -> None:
-        if not any(isinstance(part, Ordered) for part in self.parts):
-            return
-        if self.answer != "rank":
-            raise KeslerError(
-                "Ordered hypotheses require ordered classes: use OnlineOrdinalClassifier, "
-                "or PerClass, Shared and Grouped hypotheses"
-            )
-        if not self.constant:
-            raise KeslerError(
-                "intercept=0 leaves Ordered hypotheses without thresholds, which are the weights "
-                "of the constant feature: give an intercept above 0"
-            )
 
 
 def _require_finite(scores: npt.NDArray[np.float32]) -> None:

@@ -590,7 +590,7 @@ class LearnerState(Requirements, ExpandingRows, ReplayingRows, KnownClasses):
         assert self.candidates is not None
         entries, before = entries_of(self), self._views(whole=True)
         virtual, part = slice(self.n_known, self.n_known + self.n_virtual), f".{self._of_classes}"
-        n_numbers = 1 + self.preconditioner.has_evidence + len(self.statistics)
+        n_numbers = 1 + ("evidence" in self.preconditioner.keeps) + len(self.statistics)
         first = self.classes.n_virtual
         kept = Comparing(self.candidates, self._feature_capacity, n_numbers, first)
         self.comparing = kept

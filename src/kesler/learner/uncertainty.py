@@ -76,7 +76,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.rows import Rows
-from kesler.errors import KeslerError, is_flag
+from kesler.errors import KeslerError, is_flag, number_of
 from kesler.interrupts import Postponed
 from kesler.learner.classes import ClassTable
 from kesler.learner.targets import Answers, Kind
@@ -540,24 +540,14 @@ def require_coverage(coverage: Any) -> float:
     Between thresholds that are tracked, others are interpolated well; below the smallest they
     would cover far fewer rows than asked for.
     """
-    is_number = isinstance(coverage, (int, float, np.floating)) and not isinstance(coverage, bool)
-    if not is_number or not COVERAGES[0] <= coverage < 1:
-        raise KeslerError(
-            f"coverage={coverage!r} must be from {COVERAGES[0]} to below 1: it is the share of "
-            "rows whose target is in the set, such as 0.9"
-        )
-    return float(coverage)
+    why = ": it is the share of rows whose target is in the set, such as 0.9"
+    return number_of("coverage", coverage, why, least=COVERAGES[0], below=1)
 
 
 def require_confidence(least: Any) -> float:
     """Return the least confidence of an answer; raise unless it is a number from 0 to 1."""
-    is_number = isinstance(least, (int, float, np.floating)) and not isinstance(least, bool)
-    if not is_number or not 0 <= least <= 1:
-        raise KeslerError(
-            f"min_confidence={least!r} must be from 0 to 1: rows whose prediction is right with a "
-            "lower probability are not answered"
-        )
-    return float(least)
+    why = ": rows whose prediction is right with a lower probability are not answered"
+    return number_of("min_confidence", least, why, least=0, most=1)
 
 
 def require_use(use: Any) -> Use:

@@ -9,6 +9,7 @@ from kesler.links.exponential import Exponential
 from kesler.links.link import CustomLink, Linear, Link, link_function
 from kesler.links.p_norm import PNorm
 from kesler.parts.constraints import VS_REST
+from kesler.parts.user_part import part_of
 from kesler.updates.passive_aggressive import PassiveAggressive
 from kesler.updates.rule import UpdateRule
 
@@ -40,14 +41,8 @@ def resolve_link(link: str | Link) -> Link:
     >>> resolve_link("p-norm")
     PNorm(p=8.0)
     """
-    if isinstance(link, Link):
-        return link
-    if isinstance(link, str) and link in LINKS:
-        return LINKS[link]()
-    raise KeslerError(
-        f"link={link!r} is not known: choose one of {', '.join(LINKS)}, or in Python a link "
-        "of kesler.links or a function decorated with kesler.link_function"
-    )
+    more = ", or in Python a link of kesler.links or a function decorated with kesler.link_function"
+    return part_of("link", link, Link, LINKS, more)
 
 
 def require_compatible(link: Link, rule: UpdateRule) -> None:

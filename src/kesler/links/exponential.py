@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 
-from kesler.errors import KeslerError, require_flag
+from kesler.errors import keep_number, require_flag
 from kesler.links.link import EXTENT, MASS, SCALE, WEIGHT, Geometry, Link
 
 # Exponents are at most REACH above the reference, and clipped at LIMIT (float32 overflows at 88).
@@ -109,20 +108,10 @@ class Exponential(Link):
     exact: bool = False
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.alpha, Real) and math.isfinite(self.alpha) and self.alpha > 1):
-            raise KeslerError(
-                f"Exponential(alpha={self.alpha!r}): alpha must be a finite number above 1, since "
-                "steps multiply weights by its powers"
-            )
-        if not (isinstance(self.total, Real) and math.isfinite(self.total) and self.total > 0):
-            raise KeslerError(
-                f"Exponential(total={self.total!r}): total must be a finite number above 0, since "
-                "it is the sum of all weights"
-            )
+        keep_number(self, "alpha", ", since steps multiply weights by its powers", above=1)
+        keep_number(self, "total", ", since it is the sum of all weights", above=0)
         for name in ("balanced", "exact"):
             require_flag(self, name)
-        object.__setattr__(self, "alpha", float(self.alpha))
-        object.__setattr__(self, "total", float(self.total))
 
     @property
     def geometry(self) -> Geometry:  # type: ignore[override]

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 
-from kesler.errors import KeslerError
+from kesler.errors import keep_number
 from kesler.links.link import EXTENT, MASS, SCALE, WEIGHT, Link
 
 
@@ -65,12 +64,8 @@ class PNorm(Link):
     geometry = staticmethod(p_norm)
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.p, Real) and 2 <= self.p <= 100):
-            raise KeslerError(
-                f"PNorm(p={self.p!r}): p must lie between 2, the linear link, and 100, beyond "
-                "which powers overflow float32"
-            )
-        object.__setattr__(self, "p", float(self.p))
+        why = ": 2 is the linear link, and beyond 100 powers overflow float32"
+        keep_number(self, "p", why, least=2, most=100)
 
     @property
     def parameters(self) -> tuple[float, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kesler.errors import KeslerError
 from kesler.maps.contrast import Contrast
 from kesler.maps.distance import Difference, Distance
 from kesler.maps.feature_map import CustomMap, FeatureMap, feature_map
@@ -10,6 +9,7 @@ from kesler.maps.frequency import Frequency
 from kesler.maps.gaussian import GaussianRatio
 from kesler.maps.product import Product, ProductMean
 from kesler.maps.view import SubExperts, View
+from kesler.parts.user_part import part_of
 
 __all__ = [
     "MAPS",
@@ -51,15 +51,11 @@ def resolve_map(choice: str | FeatureMap, *, dense: bool, kernel: bool = False) 
     >>> resolve_map("auto", dense=True), resolve_map("product", dense=True)
     (Distance(), Product())
     """
-    if isinstance(choice, FeatureMap):
-        return choice
     if isinstance(choice, str) and choice == "auto":
         if not dense:
             return Frequency()
         return Difference() if kernel else Distance()
-    if isinstance(choice, str) and choice in MAPS:
-        return MAPS[choice]()
-    raise KeslerError(
-        f"feature_map={choice!r} is not known: choose one of auto, {', '.join(MAPS)}, or in "
-        "Python a map of kesler.maps or a function decorated with kesler.feature_map"
+    more = (
+        ", auto, or in Python a map of kesler.maps or a function decorated with kesler.feature_map"
     )
+    return part_of("feature_map", choice, FeatureMap, MAPS, more)

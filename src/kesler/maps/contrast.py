@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 
 from kesler.compiled.jit.simd import beyond
-from kesler.errors import KeslerError, require_flag
+from kesler.errors import keep_number, require_flag
 from kesler.maps.feature_map import Elementwise, FeatureMap
 
 LEAST = np.float32(1e-30)  # negligible beside any share
@@ -77,11 +76,7 @@ class Contrast(FeatureMap):
     zero_at_zero = True
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.smoothing, Real) and 0 <= float(self.smoothing) <= 1e6):
-            raise KeslerError(
-                f"Contrast(smoothing={self.smoothing!r}): smoothing must be a number of rows, "
-                "from 0 to 1,000,000"
-            )
+        keep_number(self, "smoothing", ", of rows", least=0, most=1e6)
         require_flag(self, "relative")
 
     @property

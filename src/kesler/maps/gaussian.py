@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 
-from kesler.errors import KeslerError
+from kesler.errors import keep_number
 from kesler.maps.feature_map import FeatureMap
 
 
@@ -84,14 +83,9 @@ class GaussianRatio(FeatureMap):
     g = staticmethod(log_ratio)
 
     def __post_init__(self) -> None:
-        for name, low, high, within in (
-            ("shrinkage", 0.0, 1e6, "from 0 to 1e6"),
-            ("floor", 1e-12, 1.0, "from 1e-12 to 1"),
-            ("clip", 1e-6, 1e6, "from 1e-6 to 1e6"),
-        ):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and low <= float(value) <= high):
-                raise KeslerError(f"GaussianRatio({name}={value!r}): it must be a number {within}")
+        keep_number(self, "shrinkage", least=0, most=1e6)
+        keep_number(self, "floor", least=1e-12, most=1)
+        keep_number(self, "clip", least=1e-6, most=1e6)
 
     @property
     def parameters(self) -> tuple[float, ...]:

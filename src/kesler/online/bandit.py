@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from kesler.data import inputs
 from kesler.data.labels import Label
-from kesler.errors import KeslerError, is_flag
+from kesler.errors import KeslerError, is_flag, keep_settings, number_of
 from kesler.exploration import (
     Exploration,
     Greedy,
@@ -308,7 +307,7 @@ C, eta, delta, r, columns, on_mismatch
         sigma: float | Literal["auto"] = "auto",
         budget: Limit = None,
     ) -> None:
-        contract.keep_settings(self, locals())
+        keep_settings(self, locals())
 
     # ---- answers ----------------------------------------------------------------------------
 
@@ -526,13 +525,8 @@ def _probability(
 ) -> float:
     """Return the probability with which a class was shown, as far as the rule reads it."""
     if probability is not None:
-        is_number = isinstance(probability, Real) and not isinstance(probability, bool)
-        if not is_number or not 0 < probability <= 1:
-            raise KeslerError(
-                f"probability={probability!r} must be a number above 0, at most 1, as "
-                "explore_one returned it, or None"
-            )
-        return float(probability)
+        why = ", as explore_one returned it, or None"
+        return number_of("probability", probability, why, above=0, most=1)
     if not learner.reads_probability:
         return WHATEVER
     chance = float(learner.chances(model._input.row(model, x, learn=False))[code])

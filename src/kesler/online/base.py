@@ -87,28 +87,8 @@ class OnlineLearner:
     kernel: Any = None
     label_budget: Any = None
     memory_limit: int | str | None = None
-    # Further settings, of the estimators whose constructors take them.
-    on_mismatch: str
-    hypotheses: Any
-    feature_map: Any
-    link: Any
-    averaged: bool
-    costs: Any
-    intercept: float | str
-    sigma: float | str
-    budget: Any
-    preconditioner: Any
-    on_new_class: str
-    preprocessing: Any
-    replay: Any
-    decision: str
-    C: float | None
-    eta: float | None
-    delta: float | None
-    r: float | None
-    uncertainty: bool | str
-    tree: Any
 
+    update: Any  # of the estimators that have it; their other settings are in `settings/table.py`
     notes_: dict[str, Any]  # of a loaded model
     _learner: AnyLearner | None = None
     _reader: Reader | None = None

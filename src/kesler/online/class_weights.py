@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from kesler.data.inputs import MOST_WEIGHT, label_list, row_weights
 from kesler.data.labels import Label
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, is_number
 
 if TYPE_CHECKING:
     from kesler.online.model import Model
@@ -80,8 +79,7 @@ def _required(chosen: Any) -> Mapping[Label, float]:
             "or None"
         )
     for label, weight in chosen.items():
-        is_number = isinstance(weight, Real) and not isinstance(weight, bool)
-        if not (is_number and 1 / MOST_WEIGHT <= weight <= MOST_WEIGHT):
+        if not is_number(weight, 1 / MOST_WEIGHT, MOST_WEIGHT):
             raise KeslerError(
                 f"class_weight of {label!r} is {weight!r}: it must be a number between "
                 f"1/{MOST_WEIGHT:,} and {MOST_WEIGHT:,}; leave rows out that are not to be learnt"

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kesler.data.inputs import label_list, require_lengths
 from kesler.data.labels import NEW
+from kesler.errors import keep_settings
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable, OnNewClass
@@ -18,7 +19,6 @@ from kesler.learner.support_vectors import Limit
 from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
-from kesler.online import contract
 from kesler.online.answers import ClassAnswer
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials, tags_of_classifier
@@ -374,7 +374,7 @@ default "auto"
         ranks: str | None = None,
         label_budget: float | Query | None = None,
     ) -> None:
-        contract.keep_settings(self, locals())
+        keep_settings(self, locals())
 
     # ---- predictions ------------------------------------------------------------------------
 

@@ -226,7 +226,8 @@ class ColumnReader:
     def require_given(self, model: Model) -> None:
         """Raise if all columns are ignored, or one that the user named has no cell in any row."""
         self.require_texts(model)
-        from kesler.data.schema.schema import NOT_LEARNT, OTHERS
+        from kesler.data.schema.kinds import NOT_LEARNT
+        from kesler.data.schema.schema import OTHERS
 
         state = self.state
         known = [] if state is None else [column.name for column in state.schema]

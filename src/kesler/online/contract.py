@@ -115,13 +115,6 @@ def _require_param(estimator: Any, name: str, names: Sequence[str]) -> None:
         )
 
 
-def keep_settings(estimator: Any, given: dict[str, Any]) -> None:
-    """Set the arguments of a constructor, its `locals()`, as attributes of the same names."""
-    for name, value in given.items():
-        if name != "self":
-            setattr(estimator, name, value)
-
-
 def representation(self: Any) -> str:
     """Return the expression that makes an estimator of these parameters."""
     arguments = _arguments_of(self.__class__)

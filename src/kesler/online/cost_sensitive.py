@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from kesler.data.labels import Label
+from kesler.errors import keep_settings
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable, OnNewClass
 from kesler.learner.targets import Kind, Targets
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
-from kesler.online import contract
 from kesler.online.answers import ClassAnswer, Codes, LabelsAnswer
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.cost_vectors import cheapest, costs_of, targets_of_costs
@@ -149,7 +149,7 @@ class CostSensitiveClassifier(OnlineClassifier):
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "missing",
     ) -> None:
-        contract.keep_settings(self, locals())
+        keep_settings(self, locals())
 
     @property
     def total_cost_(self) -> float:

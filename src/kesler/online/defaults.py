@@ -112,9 +112,9 @@ def of_feedback(given: Mapping[str, Any], *, dense: bool) -> Settings:
 
 
 def _of_plain_words(given: Mapping[str, Any]) -> Settings:
-    """Return those of `of_words`, without views if step sizes are in units of each feature of x."""
+    """Return those of `of_words`, without views where the step sizes take none."""
     chosen = of_words()
-    if resolve_preconditioner(given.get("preconditioner", AUTO)).has_scales:
+    if resolve_preconditioner(given.get("preconditioner", AUTO)).of_plain_views:
         return {**chosen, "hypotheses": [PerClass()]}
     return chosen
 

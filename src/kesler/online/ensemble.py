@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from kesler.errors import keep_settings
 from kesler.learner.ensemble import Combination, EnsembleLearner
 from kesler.learner.uncertainty import Use
-from kesler.online import contract
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.making import Maker, Settings, members_in_use, resolve_members
 
@@ -159,7 +159,7 @@ class Ensemble(OnlineClassifier):
         random_state: int = 0,
         class_weight: Mapping[Any, float] | str | None = None,
     ) -> None:
-        contract.keep_settings(self, locals())
+        keep_settings(self, locals())
 
     @property
     def mistakes_of_learners_(self) -> list[int]:

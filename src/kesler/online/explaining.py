@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from kesler.data.labels import class_of
 from kesler.data.rows import Rows
-from kesler.errors import KeslerError, is_flag
+from kesler.errors import KeslerError, integer_of, is_flag
 from kesler.learner.contributions import best_other, terms_of, winner_and_scores
 from kesler.learner.explanations import Explanation, Naming
 from kesler.online.reasons import Reasons, name_of_cell
@@ -56,7 +55,7 @@ def explained(
     reasons : what the features of the row are summed into; None if they are not.
     cells : the cells of the row, if members of an ensemble read their inputs.
     """
-    n = require_count(asked.n)
+    n = integer_of("n", asked.n, 1, why=OF_FEATURES)
     if not is_flag(asked.features):
         raise KeslerError(
             f"features={asked.features!r} must be True, to list single features, or False, to list "
@@ -108,17 +107,11 @@ def top_features(
     from kesler.learner.top_features import weights_of
 
     weights = weights_of(learner, code_of(learner, "label", label))
-    order = np.argsort(-weights, kind="stable")[: require_count(n)]
+    order = np.argsort(-weights, kind="stable")[: integer_of("n", n, 1, why=OF_FEATURES)]
     return [(name_of(i, i, True), float(weights[i])) for i in order.tolist() if weights[i] > 0]
 
 
-def require_count(n: Any) -> int:
-    """Return a number of features; raise unless it is an integer above 0."""
-    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
-        raise KeslerError(
-            f"n={n!r} must be an integer of 1 or more: it is the number of features to list"
-        )
-    return int(n)
+OF_FEATURES = ": it is the number of features to list"
 
 
 def code_of(learner: AnyLearner, name: str, label: Any) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from kesler.algorithms import Algorithm, resolve_algorithm
 from kesler.algorithms.quasi_additive import QuasiAdditive, RivalStep
+from kesler.errors import keep_settings
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import OnNewClass
@@ -13,7 +14,6 @@ from kesler.learner.support_vectors import Limit
 from kesler.links.link import Linear
 from kesler.links.p_norm import PNorm
 from kesler.maps.feature_map import FeatureMap
-from kesler.online import contract
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.making import Maker, Settings
 from kesler.preprocessing import Preprocessing
@@ -135,4 +135,4 @@ default "winnow"
         sigma: float | Literal["auto"] = "auto",
         budget: Limit = None,
     ) -> None:
-        contract.keep_settings(self, locals())
+        keep_settings(self, locals())

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kesler.data.inputs import parts_of
 from kesler.data.rows import Rows
+from kesler.errors import keep_settings
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable, OnNewClass
@@ -19,7 +20,6 @@ from kesler.learner.targets import Kind, Targets
 from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
-from kesler.online import contract
 from kesler.online.answers import NO_PATH, ClassAnswer, LabelsAnswer, Scores
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials, exclusive, tags_of_classifier
@@ -86,7 +86,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
         The feature map of the shared vector; not used by "multi".
     update : "auto", "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", \
 "conproj", "simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
-"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "auto"
+"ovr-logistic", "ovr-hinge", "least-squares", "arow", "scw1", "scw2" or rule, default "auto"
         The update rule. "auto" compares each label with the rest: by the logistic loss where
         rows list every feature, which become z-scores, and by the hinge loss where they list only
         non-zeros, which become counts (:mod:`kesler.online.defaults`). With a named rule, the other
@@ -238,7 +238,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
         tree: Given | None = None,
         label_budget: float | Query | None = None,
     ) -> None:
-        contract.keep_settings(self, locals())
+        keep_settings(self, locals())
 
     @exclusive
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.labels import NEW, Label, class_of
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, keep_settings
 from kesler.hypotheses import Ordered, Part, Shared
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable, OnNewClass
@@ -19,7 +19,6 @@ from kesler.learner.uncertainty import Use
 from kesler.links.link import Link
 from kesler.maps import resolve_map
 from kesler.maps.feature_map import FeatureMap
-from kesler.online import contract
 from kesler.online.answers import ClassAnswer
 from kesler.online.classifier import OnlineClassifier
 from kesler.online.contract import between_trials
@@ -239,7 +238,7 @@ class OnlineOrdinalClassifier(OnlineClassifier):
         sigma: float | Literal["auto"] = "auto",
         budget: Limit = None,
     ) -> None:
-        contract.keep_settings(self, locals())
+        keep_settings(self, locals())
 
     @between_trials
     def predict_proba(self, X: Any, new: bool = False) -> npt.NDArray[np.float64]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from kesler.data.inputs import BLOCK_ENTRIES
 from kesler.data.rows import Rows
-from kesler.errors import KeslerError, is_flag
+from kesler.errors import KeslerError, integer_of, is_flag
 from kesler.learner.combinations import require_epochs
 from kesler.learner.ensemble import EnsembleLearner
 from kesler.learner.targets import Targets
@@ -93,11 +92,7 @@ def _shuffles(model: Model, shuffle: Any) -> bool:
 
 
 def _require_seed(seed: Any) -> int:
-    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
-        raise KeslerError(
-            f"random_state={seed!r} must be an integer of 0 or more, the seed of the order of rows"
-        )
-    return int(seed)
+    return integer_of("random_state", seed, 0, why=", the seed of the order of rows")
 
 
 def learn(model: Model, plan: Plan, X: Any, y: Any, sample_weight: Any) -> Trials | None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.inputs import row_weights
+from kesler.errors import keep_settings
 from kesler.hypotheses import Part
 from kesler.kernels.mercer import MercerKernel
 from kesler.learner.classes import ClassTable, OnNewClass
@@ -16,7 +17,6 @@ from kesler.learner.support_vectors import Limit
 from kesler.learner.targets import Kind, Targets
 from kesler.links.link import Link
 from kesler.maps.feature_map import FeatureMap
-from kesler.online import contract
 from kesler.online.answers import NO_PATH, ClassAnswer, LabelsAnswer, Scores
 from kesler.online.base import OnlineLearner
 from kesler.online.contract import between_trials
@@ -70,7 +70,7 @@ class OnlineLabelRanker(OnlineLearner):
         The feature map of the shared vector; not used by "multi".
     update : "auto", "perceptron", "margin-perceptron", "pa", "pa1", "pa2", "simperc", \
 "conproj", "simproj", "mira", "hinge", "softmax", "logistic", "ovr-squared", \
-"ovr-logistic", "ovr-hinge", "arow", "scw1", "scw2" or rule, default "auto"
+"ovr-logistic", "ovr-hinge", "least-squares", "arow", "scw1", "scw2" or rule, default "auto"
         The update rule. "auto" is the logistic loss of each pair with adaptive step sizes, on
         rows that are prepared by their kind: z-scores where rows list every feature, counts where
         they list only non-zeros (:mod:`kesler.online.defaults`). With a named rule, the other
@@ -177,7 +177,7 @@ class OnlineLabelRanker(OnlineLearner):
         columns: Mapping[str, Any] | str | None = "auto",
         on_mismatch: str = "missing",
     ) -> None:
-        contract.keep_settings(self, locals())
+        keep_settings(self, locals())
 
     @between_trials
     def predict(self, X: Any, min_confidence: float | None = None) -> npt.NDArray[Any]:

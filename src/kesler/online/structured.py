@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.errors import NO_ESTIMATES, KeslerError, require_unasked, set_state
+from kesler.errors import NO_ESTIMATES, KeslerError, integer_of, require_unasked, set_state
 from kesler.online import contract
 from kesler.online.contract import exclusive
 from kesler.online.joint_features import Space, bordered, gram, space_for
@@ -441,8 +440,7 @@ class StructuredLearner:
         return cost
 
     def _rule(self) -> UpdateRule:
-        if not (isinstance(self.n_best, Integral) and self.n_best > 0):
-            raise KeslerError(f"n_best={self.n_best!r}: give an integer of 1 or more")
+        integer_of("n_best", self.n_best, 1)
         rule = rule_of(self.update, self.get_params(deep=False))
         if rule.preconditioner is not None or rule.constraints in VS_REST:
             raise KeslerError(

@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from types import FunctionType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from kesler.errors import KeslerError
+
+Part = TypeVar("Part")
+
+
+def part_of(
+    name: str, choice: Any, kind: Any, registry: Mapping[str, Callable[..., Part]], more: str
+) -> Part:
+    """Return a part, or that of this name; raise if it is neither.
+
+    Parameters
+    ----------
+    name : the parameter.
+    choice : its value.
+    kind : the class of the parts, or several.
+    registry : the parts by their names.
+    more : what else may be given, in words that follow the names.
+    """
+    if isinstance(choice, str) and choice in registry:
+        return registry[choice]()
+    if not isinstance(choice, kind):
+        known = ", ".join(registry)
+        raise KeslerError(f"{name}={choice!r} is not known: choose one of {known}{more}")
+    found: Part = choice
+    return found
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kesler.preprocessing.expansion import Expansion, require_integer
+from kesler.errors import keep_integer
+from kesler.preprocessing.expansion import Expansion
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,8 @@ class Bins(Expansion):
     most_features: int = 640
 
     def __post_init__(self) -> None:
-        require_integer(self, "n_bins", 2)
-        require_integer(self, "most_features", 0)
+        keep_integer(self, "n_bins", 2)
+        keep_integer(self, "most_features", 0)
 
     def bins_of(self, n_inputs: int) -> int:
         """Return the number of bins of each of this many inputs, 0 for none."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 from kesler.codes import Method
@@ -105,13 +104,3 @@ def is_block(part: Any) -> bool:
     return isinstance(part, ZScores) or (
         isinstance(part, Expansion) and not isinstance(part, Concatenated)
     )
-
-
-def require_integer(part: Any, name: str, least: int) -> None:
-    """Raise an error unless a parameter is an integer, `least` or more; store it as an int."""
-    value = getattr(part, name)
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise KeslerError(
-            f"{type(part).__name__}({name}={value!r}): {name} must be an integer, {least} or more"
-        )
-    object.__setattr__(part, name, int(value))

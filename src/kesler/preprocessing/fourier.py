@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.errors import KeslerError, require_flag, require_weights, require_width
-from kesler.preprocessing.expansion import Expansion, require_integer
+from kesler.errors import (
+    keep_integer,
+    keep_number,
+    require_flag,
+    require_weights,
+    require_width,
+)
+from kesler.preprocessing.expansion import Expansion
 from kesler.preprocessing.method import in_mean_square
 
 # The bandwidth for many inputs, whose distances hardly differ, and for how many inputs it is that.
@@ -85,22 +89,12 @@ class RandomFourier(Expansion):
     information: bool = False
 
     def __post_init__(self) -> None:
-        require_integer(self, "n_features", 1)
-        require_integer(self, "seed", 0)
+        keep_integer(self, "n_features", 1)
+        keep_integer(self, "seed", 0)
         require_flag(self, "information")
         require_weights(self)
-        value: Any = self.bandwidth
-        if isinstance(value, str) and value == "auto":
-            return
-        if (
-            not isinstance(value, Real)
-            or isinstance(value, bool)
-            or not 0 < float(value) < math.inf
-        ):
-            raise KeslerError(
-                f'RandomFourier(bandwidth={value!r}): give a finite number above 0, or "auto"'
-            )
-        object.__setattr__(self, "bandwidth", float(value))
+        if not (isinstance(self.bandwidth, str) and self.bandwidth == "auto"):
+            keep_number(self, "bandwidth", ', or "auto"', above=0)
 
     def width(self, n_inputs: int) -> int:
         """Return the number of features."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kesler.preprocessing.expansion import Expansion, require_integer
+from kesler.errors import keep_integer
+from kesler.preprocessing.expansion import Expansion
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ class Pairs(Expansion):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        require_integer(self, "n_bins", 2)
-        require_integer(self, "n_pairs", 1)
-        require_integer(self, "seed", 0)
+        keep_integer(self, "n_bins", 2)
+        keep_integer(self, "n_pairs", 1)
+        keep_integer(self, "seed", 0)
 
     def pairs_of(self, n_inputs: int) -> npt.NDArray[np.int64]:
         """Return the inputs of each pair, of shape (n_pairs, 2)."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, is_integer, keep_integer
 
 MOST_KEPT = 2**31 - 1
 NEVER = 2**62  # rows, more than any stream has
@@ -80,16 +79,10 @@ class Replay:
     until: int | None = None
 
     def __post_init__(self) -> None:
-        limits = (("n_rows", 1, 1000), ("size", 1, MOST_KEPT), ("seed", 0, None))
-        for name, least, most in (*limits, ("until", 1, MOST_KEPT)):
-            value = getattr(self, name)
-            if name == "until" and value is None:
-                continue
-            is_integer = isinstance(value, Integral) and not isinstance(value, bool)
-            if not is_integer or value < least or (most is not None and value > most):
-                limit = f"of {least:,} or more" if most is None else f"from {least:,} to {most:,}"
-                raise KeslerError(f"Replay({name}={value!r}): {name} must be an integer {limit}")
-            object.__setattr__(self, name, int(value))
+        keep_integer(self, "n_rows", 1, 1000)
+        keep_integer(self, "size", 1, MOST_KEPT)
+        keep_integer(self, "seed", 0)
+        keep_integer(self, "until", 1, MOST_KEPT, or_none=True)
 
     @property
     def end(self) -> int:
@@ -123,7 +116,7 @@ def resolve_replay(choice: Any) -> Replay | None:
     """
     if choice is None or isinstance(choice, Replay):
         return choice
-    if not isinstance(choice, Integral) or isinstance(choice, bool) or choice < 0:
+    if not is_integer(choice, 0):
         raise KeslerError(
             f"replay={choice!r}: give the number of rows to learn again after each new row, 0 for "
             "none, or kesler.preprocessing.Replay(1, size=1000, seed=0)"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from numbers import Real
 
 from kesler.codes import Method
-from kesler.errors import KeslerError
+from kesler.errors import keep_number
 from kesler.preprocessing.method import Preprocessing
 
 
@@ -62,10 +60,7 @@ class ZScores(Preprocessing):
     n_statistics = 2  # the mean, and the sum of squared deviations from it
 
     def __post_init__(self) -> None:
-        clip = self.clip
-        if isinstance(clip, bool) or not (isinstance(clip, Real) and 0 < clip < math.inf):
-            raise KeslerError(f"ZScores(clip={clip!r}): clip must be a finite number above 0")
-        object.__setattr__(self, "clip", float(clip))
+        keep_number(self, "clip", above=0)
 
     @property
     def parameters(self) -> tuple[float, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kesler.queries.query import Query, RowEstimates, require_above_zero
+from kesler.errors import keep_number
+from kesler.queries.query import Query, RowEstimates
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class MarginQuery(Query):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "b", require_above_zero("MarginQuery", "b", self.b))
+        keep_number(self, "b", above=0)
 
     def probability(self, estimates: RowEstimates) -> float:
         """Return b / (b + margin)."""

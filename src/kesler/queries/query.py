@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, keep_integer, number_of
 from kesler.parts.user_part import UserPart, require_function
 
 Probability = Callable[..., float]
@@ -78,12 +77,7 @@ class Query:
     ranks: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        is_integer = isinstance(self.seed, Integral) and not isinstance(self.seed, bool)
-        if not is_integer or self.seed < 0:
-            raise KeslerError(
-                f"{type(self).__name__}(seed={self.seed!r}): seed must be an integer of 0 or more"
-            )
-        object.__setattr__(self, "seed", int(self.seed))
+        keep_integer(self, "seed", 0)
 
     def probability(self, estimates: RowEstimates) -> float:
         """Return the probability of asking for a row with these estimates."""
@@ -124,13 +118,8 @@ def uniform(start: int, number: int) -> float:
 
 def require_share(name: str, share: Any) -> float:
     """Return a share of rows as a float; raise unless it is above 0 and at most 1."""
-    is_number = isinstance(share, Real) and not isinstance(share, (bool, np.bool_))
-    if not is_number or not 0 < float(share) <= 1:
-        raise KeslerError(
-            f"{name}={share!r} must be above 0 and at most 1: it is the share of rows whose label "
-            "is asked for, such as 0.2"
-        )
-    return float(share)
+    why = ": it is the share of rows whose label is asked for, such as 0.2"
+    return number_of(name, share, why, above=0, most=1)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -216,13 +205,3 @@ def query_rule(function: Probability | None = None, *, parameters: tuple[float, 
         return CustomQuery(function=function, values=tuple(float(p) for p in parameters))
 
     return decorate if function is None else decorate(function)
-
-
-def require_above_zero(name: str, parameter: str, value: Any) -> float:
-    """Return a parameter as a float; raise unless it is a finite number above 0."""
-    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    if not is_number or not (math.isfinite(value) and value > 0):
-        raise KeslerError(
-            f"{name}({parameter}={value!r}): {parameter} must be a finite number above 0"
-        )
-    return float(value)

@@ -2,80 +2,59 @@
 
 from __future__ import annotations
 
-from kesler.service import bodies, label_studio
-from kesler.service.api import (
-    LINES,
-    Endpoint,
-    classes,
-    create,
-    delete,
-    discard,
-    export_csv,
-    export_jsonl,
-    figures,
-    forget,
-    history,
-    import_file,
-    items,
-    learn,
-    merge,
-    models,
-    predict,
-    relabel,
-    rename,
-    undo,
-)
+from kesler.service import api, bodies, label_studio
+from kesler.service.api import LINES, Endpoint
 from kesler.service.bodies import LearnRequest, PredictRequest
 from kesler.service.import_options import FILES, OPTIONS
 
 MODEL = "/api/models/{model}"
 STUDIO = f"{MODEL}/label-studio"
 ENDPOINTS = (
-    Endpoint("models", "GET", "/api/models", "read", "The models.", models, (bodies.Models,)),
-    Endpoint("create", "POST", "/api/models", "admin", "Create a model.", create, (bodies.Figures,),
-             bodies.CreateRequest),
-    Endpoint("figures", "GET", MODEL, "read", "The sizes and mistakes of a model.", figures,
+    Endpoint("models", "GET", "/api/models", "read", "The models.", api.models, (bodies.Models,)),
+    Endpoint("create", "POST", "/api/models", "admin", "Create a model.", api.create,
+             (bodies.Figures,), bodies.CreateRequest),
+    Endpoint("figures", "GET", MODEL, "read", "The sizes and mistakes of a model.", api.figures,
              (bodies.Figures,)),
-    Endpoint("classes", "GET", f"{MODEL}/classes", "read", "The classes of a model.", classes,
+    Endpoint("classes", "GET", f"{MODEL}/classes", "read", "The classes of a model.", api.classes,
              (bodies.Classes,), query={
                  "limit": (int, "the most classes"), "start": (int, "the first one"),
                  "q": (str, "a text that their names contain; those that begin with it first")}),
-    Endpoint("delete", "DELETE", MODEL, "admin", "Delete a model for good.", delete,
+    Endpoint("delete", "DELETE", MODEL, "admin", "Delete a model for good.", api.delete,
              (bodies.Deleted,)),
     Endpoint("predict", "POST", f"{MODEL}/predict", "read", "Predict rows, or a message "
-             "of mail (message/rfc822).", predict,
+             "of mail (message/rfc822).", api.predict,
              (bodies.Prediction, bodies.Predictions), PredictRequest, takes_lines=True),
-    Endpoint("learn", "POST", f"{MODEL}/learn", "teach", "Learn rows.", learn,
+    Endpoint("learn", "POST", f"{MODEL}/learn", "teach", "Learn rows.", api.learn,
              (bodies.Receipt, bodies.Outcomes), LearnRequest, takes_lines=True),
-    Endpoint("undo", "POST", f"{MODEL}/undo", "teach", "Take events back.", undo,
+    Endpoint("undo", "POST", f"{MODEL}/undo", "teach", "Take events back.", api.undo,
              (bodies.Receipt, bodies.Outcomes), bodies.UndoRequest),
-    Endpoint("relabel", "POST", f"{MODEL}/relabel", "teach", "Change the answer of a row.", relabel,
-             (bodies.Receipt,), bodies.RelabelRequest),
-    Endpoint("rename", "POST", f"{MODEL}/rename", "teach", "Rename a class.", rename,
+    Endpoint("relabel", "POST", f"{MODEL}/relabel", "teach", "Change the answer of a row.",
+             api.relabel, (bodies.Receipt,), bodies.RelabelRequest),
+    Endpoint("rename", "POST", f"{MODEL}/rename", "teach", "Rename a class.", api.rename,
              (bodies.Receipt,), bodies.RenameRequest),
-    Endpoint("merge", "POST", f"{MODEL}/merge", "teach", "Merge a class into another.", merge,
+    Endpoint("merge", "POST", f"{MODEL}/merge", "teach", "Merge a class into another.", api.merge,
              (bodies.Receipt,), bodies.MergeRequest),
     Endpoint("forget", "POST", f"{MODEL}/forget", "admin", "Remove rows for good: one by its id, "
-             "all about a subject or all of a class.", forget, (bodies.Receipt,),
+             "all about a subject or all of a class.", api.forget, (bodies.Receipt,),
              bodies.ForgetRequest),
-    Endpoint("history", "GET", f"{MODEL}/history", "read", "Events, the last first.", history,
+    Endpoint("history", "GET", f"{MODEL}/history", "read", "Events, the last first.", api.history,
              (bodies.History,), query={
                  "limit": (int, "the most events"),
                  "before": (int, "the number of an event: only earlier ones")}),
-    Endpoint("items", "GET", f"{MODEL}/items", "read", "Rows that wait for an answer.", items,
+    Endpoint("items", "GET", f"{MODEL}/items", "read", "Rows that wait for an answer.", api.items,
              (bodies.Items,), query={
                  "limit": (int, "the most items"), "start": (int, "the first one"),
                  "q": (str, "a text that they contain")}),
     Endpoint("discard", "POST", f"{MODEL}/discard", "teach", "Remove rows that wait for an answer.",
-             discard, (bodies.DiscardReport,), bodies.DiscardRequest),
+             api.discard, (bodies.DiscardReport,), bodies.DiscardRequest),
     Endpoint("import", "POST", f"{MODEL}/import", "teach", "File the rows of CSV, JSON, Parquet, a "
              "workbook, mail or FASTA: those with a label are learnt, the others wait for an "
              "answer.",
-             import_file, (bodies.ImportReport,), query=OPTIONS, files=FILES),
+             api.import_file, (bodies.ImportReport,), query=OPTIONS, files=FILES),
     Endpoint("export_jsonl", "GET", f"{MODEL}/export.jsonl", "read", "Rows and answers as JSON "
-             "lines.", export_jsonl, LINES),
+             "lines.", api.export_jsonl, LINES),
     Endpoint("export_csv", "GET", f"{MODEL}/export.csv", "read", "Rows and answers as CSV.",
-             export_csv, "text/csv"),
+             api.export_csv, "text/csv"),
     Endpoint("label_studio_health", "GET", f"{STUDIO}/health", "read", "Whether Label Studio can "
              "ask the model.", label_studio.health, (bodies.LabelStudioHealth,)),
     Endpoint("label_studio_setup", "POST", f"{STUDIO}/setup", "read", "Check the labelling "

@@ -13,7 +13,6 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from kesler.batch.estimator import ClassScores
-from kesler.data.matrices import validate_data
 from kesler.dictionaries.dictionary import Columns, Dictionary
 from kesler.errors import KeslerError, require_unasked
 from kesler.sharing.exports.export import export
@@ -86,12 +85,6 @@ class FewFeatures(ClassScores, SelectorMixin, ClassifierMixin, BaseEstimator):
         X = self._rows(X)
         columns = self.dictionary_.columns(X, self.support_)
         return np.asarray(columns @ self.coef_.T + self.intercept_)
-
-    def _rows(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
-        )
 
     # ---- the selector ---------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
-from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -22,7 +21,7 @@ from kesler.batch.softmax import MARGINS, summed
 from kesler.data.matrices import validate_data
 from kesler.dictionaries.dictionary import Dictionary, fitted
 from kesler.dictionaries.registry import resolve_dictionary
-from kesler.errors import KeslerError, warn
+from kesler.errors import KeslerError, integer_of, keep_settings, number_of, require_choice, warn
 from kesler.progress import progress
 from kesler.sharing.certificates import Certificate, certified
 from kesler.sharing.few_features import FewFeatures
@@ -257,22 +256,7 @@ class ShareBoostClassifier(FewFeatures):
         n_rounds_no_change: int | None = None,
         warm_start: bool = False,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.dictionary = dictionary
-        self.choice = choice
-        self.shortlist = shortlist
-        self.scale = scale
-        self.groups = groups
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.beta = beta
-        self.bias = bias
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_rounds_no_change = n_rounds_no_change
-        self.warm_start = warm_start
+        keep_settings(self, locals())
 
     _weights: list[Floats]
     notes_: dict[str, Any]
@@ -413,13 +397,9 @@ class ShareBoostClassifier(FewFeatures):
             If n is not between 1 and the length of the path.
         """
         check_is_fitted(self)
-        if not (_is_whole(n) and 1 <= n <= len(self.path_)):
-            raise KeslerError(
-                f"n={n!r} must be a whole number from 1 to {len(self.path_)}, the number of rounds "
-                "of this fit"
-            )
+        n = integer_of("n", n, 1, len(self.path_), ", the number of rounds of this fit")
         model = copy.copy(self)
-        model.n_features_to_select = int(n)
+        model.n_features_to_select = n
         model.path_, model._weights = Path(self.path_[:n]), self._weights[: n + 1]
         model._chosen = self._chosen[: self.path_[n - 1].n_chosen]
         model.n_iter_ = max(1, sum(each.n_steps for each in model.path_))
@@ -560,22 +540,15 @@ class ShareBoostClassifier(FewFeatures):
 
     def _require_parameters(self, eval_set: Any) -> None:
         for name in ("n_features_to_select", "max_iter"):
-            if not (_is_whole(getattr(self, name)) and getattr(self, name) > 0):
-                raise KeslerError(f"{name}={getattr(self, name)!r} must be a whole number above 0")
+            integer_of(name, getattr(self, name), 1)
         for name in ("alpha", "beta", "tol"):
-            if not _is_positive(getattr(self, name)):
-                raise KeslerError(f"{name}={getattr(self, name)!r} must be a number above 0")
+            number_of(name, getattr(self, name), above=0)
         known = {"choice": RULES, "scale": SCALES, "loss": MARGINS, "penalty": PENALTIES}
         for name, values in known.items():
-            if getattr(self, name) not in list(values):
-                raise KeslerError(
-                    f"{name}={getattr(self, name)!r} is unknown: use "
-                    f"{' or '.join(map(repr, values))}"
-                )
+            require_choice(name, getattr(self, name), values)
         for name in ("shortlist", "n_rounds_no_change"):
-            value = getattr(self, name)
-            if value is not None and not (_is_whole(value) and value > 0):
-                raise KeslerError(f"{name}={value!r} must be a whole number above 0, or None")
+            if getattr(self, name) is not None:
+                integer_of(name, getattr(self, name), 1, why=", or None")
         if self.n_rounds_no_change is not None and eval_set is None:
             raise KeslerError(
                 "n_rounds_no_change needs validation rows: give fit eval_set=(X, y), or leave "
@@ -598,11 +571,6 @@ class ShareBoostClassifier(FewFeatures):
                 UserWarning,
             )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
 
 def _weighted(X: Any, labels: Ints, counts: Floats) -> tuple[Any, Ints, Floats]:
     """Return the rows of weight above 0 with their labels and weights."""
@@ -610,11 +578,3 @@ def _weighted(X: Any, labels: Ints, counts: Floats) -> tuple[Any, Ints, Floats]:
     if positive.all():
         return X, labels, counts
     return X[positive], labels[positive], counts[positive]
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf

@@ -41,8 +41,9 @@ class Field:
     dtype : dtype of the array, or of a record of named numbers.
     axes : names or lengths of the axes; empty for a record.
     initial : initial values of a record, in the order of its names.
-    when : the attribute of the owner, such as "rule.update", that is true if it has the array, ""
-        if it always has; without the array, the axes without a fixed length have length 0.
+    when : the attribute of the owner, such as "rule.update", that is true if it has the array, or
+        the name that an attribute contains, such as "bets in preconditioner.keeps", "" if it always
+        has; without the array, the axes without a fixed length have length 0.
     saved : whether a model file holds the array, cut to the part of each axis in use.
     at_least : minimum of valid values, None for any.
     at_most : the maximum of valid values, or the axis whose length in use it is, "" for any.
@@ -71,7 +72,9 @@ class Field:
 
     def exists(self, owner: Any) -> bool:
         """Return whether the owner has the array."""
-        return not self.when or bool(attrgetter(self.when)(owner))
+        name, _, attribute = self.when.rpartition(" in ")
+        found: Any = not attribute or attrgetter(attribute)(owner)
+        return name in found if name else bool(found)
 
     def limits(self, lengths: Mapping[str, int]) -> tuple[float | None, int | None]:
         """Return the minimum and the maximum of valid values, for these lengths in use."""

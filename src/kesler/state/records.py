@@ -429,7 +429,7 @@ class Preconditioner(NamedTuple):
     parameters: Annotated[Any, Given(f8)]
     walk: Annotated[Any, Field(WALK, saved=False)]
     rates: Annotated[
-        Any, Field(RATES, initial=(0.0, 0.0, 1.0, 0.0, 0.0), when="preconditioner.has_units")
+        Any, Field(RATES, initial=(0.0, 0.0, 1.0, 0.0, 0.0), when="rates in preconditioner.keeps")
     ]
     evidence: Annotated[
         Any,
@@ -437,34 +437,36 @@ class Preconditioner(NamedTuple):
             f4,
             ("row", "hypothesis"),
             aligned=True,
-            when="preconditioner.has_evidence",
+            when="evidence in preconditioner.keeps",
             at_least=0.0,
             mixed="mean",
         ),
     ]
     scales: Annotated[
-        Any, Field(f4, ("row",), when="preconditioner.has_scales", at_least=0.0, mixed="largest")
+        Any,
+        Field(f4, ("row",), when="scales in preconditioner.keeps", at_least=0.0, mixed="largest"),
     ]
     inverse: Annotated[
-        Any, Field(f8, ("row", "row"), when="preconditioner.is_full", fill="fill_inverse")
+        Any, Field(f8, ("row", "row"), when="inverse in preconditioner.keeps", fill="fill_inverse")
     ]
     pace: Annotated[
         Any,
         Field(
             PACE,
             initial=(1.0, 1.0),
-            when="preconditioner.is_paced",
+            when="pace in preconditioner.keeps",
             at_least=1.0,
             mixed="largest",
         ),
     ]
-    bets: Annotated[Any, Field(BETS, when="preconditioner.has_bets", at_least=0.0)]
-    sums: Annotated[Any, Field(f8, ("row", "hypothesis"), when="preconditioner.has_bets")]
+    bets: Annotated[Any, Field(BETS, when="bets in preconditioner.keeps", at_least=0.0)]
+    sums: Annotated[Any, Field(f8, ("row", "hypothesis"), when="sums in preconditioner.keeps")]
     winnings: Annotated[
-        Any, Field(f8, ("row", "hypothesis"), when="preconditioner.has_bets", at_least=-1.0)
+        Any,
+        Field(f8, ("row", "hypothesis"), when="winnings in preconditioner.keeps", at_least=-1.0),
     ]
     sizes: Annotated[
-        Any, Field(f4, ("row", "hypothesis"), when="preconditioner.has_bets", at_least=0.0)
+        Any, Field(f4, ("row", "hypothesis"), when="sizes in preconditioner.keeps", at_least=0.0)
     ]
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar, Literal
 
 from kesler.codes import Feedback
-from kesler.errors import KeslerError, require_flag
+from kesler.errors import keep_number, require_flag
 from kesler.parts.constraints import Selection
 from kesler.updates.rule import UpdateRule, no_steps
 
@@ -113,11 +111,8 @@ class SOBA(FeedbackRule):
     feedback = Feedback.SECOND_ORDER
 
     def __post_init__(self) -> None:
-        is_number = isinstance(self.a, Real) and not isinstance(self.a, bool)
-        if not (is_number and math.isfinite(self.a) and self.a > 0):
-            raise KeslerError(f"SOBA(a={self.a!r}): a must be a finite number above 0")
+        keep_number(self, "a", above=0)
         require_flag(self, "diagonal")
-        object.__setattr__(self, "a", float(self.a))
 
     @property
     def second_moments(self) -> Literal["diagonal", "matrix"]:  # type: ignore[override]

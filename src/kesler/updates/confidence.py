@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from statistics import NormalDist
 
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, keep_number
 from kesler.preconditioners import (
     Confidence,
     Preconditioner,
     SoftConfidence,
-    require_above_zero,
 )
 from kesler.updates.rule import AggressiveRule, UpdateRule
 
@@ -86,7 +84,7 @@ class AROW(UpdateRule):
     steps = staticmethod(arow_steps)
 
     def __post_init__(self) -> None:
-        require_above_zero(self, "r", "it is the variance of the noise")
+        keep_number(self, "r", ", since it is the variance of the noise", above=0)
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -148,11 +146,8 @@ class SCW(AggressiveRule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.eta, Real) and 0.5 < self.eta < 1):
-            raise KeslerError(
-                f"SCW(eta={self.eta!r}): eta must be between 0.5 and 1, since it is the "
-                "required probability of a margin above 0"
-            )
+        why = ", since it is the required probability of a margin above 0"
+        keep_number(self, "eta", why, above=0.5, below=1)
         if self.variant not in (1, 2):
             raise KeslerError(f"SCW(variant={self.variant!r}): variant must be 1 or 2")
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import ClassVar
 
-from kesler.errors import KeslerError, require_flag
+from kesler.errors import keep_number, require_flag
 from kesler.parts.constraints import Requirement
 from kesler.updates.rule import Steps, UpdateRule
 
@@ -147,13 +146,8 @@ class GradientRule(UpdateRule):
     strength = "eta"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.eta, Real) and math.isfinite(self.eta) and self.eta > 0):
-            raise KeslerError(
-                f"{type(self).__name__}(eta={self.eta!r}): eta must be a finite number above 0, "
-                "since it is the step size"
-            )
+        keep_number(self, "eta", ", since it is the step size", above=0)
         require_flag(self, "invariant")
-        object.__setattr__(self, "eta", float(self.eta))
 
     @property
     def requires(self) -> Requirement:  # type: ignore[override]

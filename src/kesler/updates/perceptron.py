@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from numbers import Real
 
-from kesler.errors import KeslerError
+from kesler.errors import keep_number
 from kesler.updates.rule import UpdateRule
 
 
@@ -89,12 +87,8 @@ class MarginPerceptron(UpdateRule):
     steps = staticmethod(perceptron_steps)
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.delta, Real) and math.isfinite(self.delta) and self.delta > 0):
-            raise KeslerError(
-                f"MarginPerceptron(delta={self.delta!r}): delta must be a finite number above 0, "
-                "since it is the margin by which the right class must win"
-            )
-        object.__setattr__(self, "delta", float(self.delta))
+        why = ", since it is the margin by which the right class must win"
+        keep_number(self, "delta", why, above=0)
 
     @property
     def margin(self) -> float:  # type: ignore[override]

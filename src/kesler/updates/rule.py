@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, Literal, overload
 
 from kesler.codes import Feedback
-from kesler.errors import KeslerError
+from kesler.errors import KeslerError, keep_number
 from kesler.parts.constraints import Requirement, Selection, requirement_code, selection_code
 from kesler.parts.user_part import UserPart, require_function
 from kesler.preconditioners import Preconditioner
@@ -109,12 +108,7 @@ class AggressiveRule(UpdateRule):
     strength = "C"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.C, Real) and math.isfinite(self.C) and self.C > 0):
-            raise KeslerError(
-                f"{type(self).__name__}(C={self.C!r}): C must be a finite number above 0, since it "
-                "limits the steps of one trial"
-            )
-        object.__setattr__(self, "C", float(self.C))  # grid searches pass NumPy scalars
+        keep_number(self, "C", ", since it limits the steps of one trial", above=0)
 
     @property
     def parameters(self) -> tuple[float, ...]:

@@ -30,7 +30,7 @@ from kesler.compiled.weights.links import (
     is_plain,
 )
 from kesler.compiled.weights.ordered import largest_ordered_step, move_ordered
-from kesler.compiled.weights.preconditioners import BETTING, begin_bets
+from kesler.compiled.weights.preconditioners import begin_steps, steps_follow_views
 from kesler.compiled.weights.scores import phi_of
 from kesler.compiled.weights.second_order import is_second_order
 from kesler.compiled.weights.wide import (
@@ -82,8 +82,7 @@ def dense_move(learner, indices, values, n_moved, scratch, solver):
 
     With a second-order preconditioner, P x takes the place of x.
     """
-    if learner.preconditioner.kind == BETTING:
-        begin_bets(learner, n_moved, solver)
+    begin_steps(learner, n_moved, solver)
     k = n_candidates(learner)
     if is_second_order(learner):
         values = scratch.direction[: values.shape[0]]
@@ -179,7 +178,7 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
     n = indices.shape[0]
     for j in range(n):
         scratch.other[j] = 0
-    if learner.preconditioner.kind == BETTING:
+    if steps_follow_views(learner):
         for j in range(n):
             scratch.scales[j] = 0
     total, group = 0.0, column - learner.parts.offset[part]
@@ -193,7 +192,7 @@ def add_sum(learner, part, column, indices, values, n_moved, scratch, solver):
             coefficient = np.float32(solver.coefficients[r])
             for j in range(n):
                 scratch.other[j] += coefficient * scratch.phi[j]
-            if learner.preconditioner.kind == BETTING:
+            if steps_follow_views(learner):
                 for j in range(n):
                     scratch.scales[j] = max(scratch.scales[j], abs(scratch.phi[j]))
     walk = begin_walk(learner)

@@ -68,7 +68,7 @@ from kesler.compiled.weights.ordered import (
     squared_length_of_rest,
     with_ordered_powers,
 )
-from kesler.compiled.weights.preconditioners import CUSTOM
+from kesler.compiled.weights.preconditioners import gathers_gradients
 from kesler.compiled.weights.projections import projected_norm
 from kesler.compiled.weights.scores import clear, of_map, phi_of
 from kesler.compiled.weights.second_order import (
@@ -389,7 +389,7 @@ def dense_gather_gradient(learner, indices, values, k, m, weight, scratch, solve
     """
     if is_second_order(learner):
         find_direction(learner, values, scratch)
-    if learner.preconditioner.kind == ADAPTIVE or learner.preconditioner.kind == CUSTOM:
+    if gathers_gradients(learner):
         gather_squares(learner, indices, values, k, m, weight, scratch, solver)
 
 

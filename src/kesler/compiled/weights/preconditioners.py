@@ -14,12 +14,13 @@ from kesler.codes import Follows
 from kesler.compiled.jit.background import recipe
 from kesler.compiled.jit.decorators import (
     DOUBLES,
+    always_inlined,
     by_address,
     callback_address,
     inlined,
     instantiate,
 )
-from kesler.compiled.trial.records import LARGEST
+from kesler.compiled.trial.records import ADAPTIVE, LARGEST
 
 # The kinds of user-defined preconditioners and of coin betting, after the kinds in
 # `kesler.compiled.trial.records`.
@@ -63,6 +64,37 @@ def rate_address(function: Callable[..., Any] | None) -> int:
     return callback_address(instantiate(write_rate, "f", function, checked=takes_q), RATE)
 
 
+# ---- what trials ask of a preconditioner ---------------------------------------------------------
+
+
+@always_inlined
+def gathers_gradients(learner):
+    """Return whether the squares of gradients are added to the evidence before the step."""
+    return learner.preconditioner.kind == ADAPTIVE or learner.preconditioner.kind == CUSTOM
+
+
+@always_inlined
+def are_plain_steps(learner):
+    """Return whether steps are amounts times rates, which the loops over classes compute."""
+    return learner.preconditioner.kind != CUSTOM and learner.preconditioner.kind != BETTING
+
+
+@always_inlined
+def steps_follow_views(learner):
+    """Return whether steps depend on the views that the amounts are multiples of."""
+    return learner.preconditioner.kind == BETTING
+
+
+@always_inlined
+def begin_steps(learner, n_moved, solver):
+    """Do what a preconditioner does once before the weights are updated."""
+    if learner.preconditioner.kind == BETTING:
+        find_largest(learner, n_moved, solver)
+
+
+# ---- user-defined preconditioners ----------------------------------------------------------------
+
+
 @inlined
 def custom_step(learner, evidence, amount, out):
     """Return the step for an amount at the user-defined rate, 0 without evidence.
@@ -86,7 +118,7 @@ def custom_step(learner, evidence, amount, out):
 
 
 @inlined
-def begin_bets(learner, n_moved, solver):
+def find_largest(learner, n_moved, solver):
     """Find the largest coefficient of a class, before the weights are updated."""
     bets = learner.preconditioner.bets
     for i in range(n_moved):

@@ -36,7 +36,7 @@ from kesler.compiled.trial.records import (
     is_vs_rest,
 )
 from kesler.compiled.weights.links import begin_walk, gathered, rate_of, scale_of
-from kesler.compiled.weights.preconditioners import BETTING, CUSTOM
+from kesler.compiled.weights.preconditioners import are_plain_steps
 from kesler.compiled.weights.scores import add_products
 
 
@@ -65,7 +65,7 @@ def dense_choose_loops(learner, m, k, scratch, solver):
     number is 0 if they are computed for all.
     """
     kind = learner.preconditioner.kind
-    plain = learner.weights.states.shape[0] == 0 and kind != CUSTOM and kind != BETTING
+    plain = learner.weights.states.shape[0] == 0 and are_plain_steps(learner)
     is_adaptive = kind == ADAPTIVE
     chooses = is_adaptive and is_vs_rest(learner.rule.selection) and 2 * m < k
     solver.status[0].has_few = 32 * m < k

@@ -14,11 +14,17 @@ from typing import Any
 from kesler.data.schema.cells import Cell, UnfitError, is_gap, is_infinite
 from kesler.data.schema.date_formats import date_formats, example_of, moments_of
 from kesler.data.schema.dates import tidy
-from kesler.data.schema.kinds import Options, category_of, listed, number_of
+from kesler.data.schema.kinds import (
+    KINDS,
+    NOT_LEARNT,
+    Options,
+    category_of,
+    listed,
+    number_of,
+)
 from kesler.data.schema.numerals import DECIMALS, MANY, Notation, notation
 from kesler.data.schema.schema import (
     NO_CELLS,
-    NOT_LEARNT,
     OTHERS,
     Column,
     Reading,
@@ -107,14 +113,8 @@ def _hints(column: Column | None) -> Options:
 
 def _is_open(column: Column) -> bool:
     """Return whether an option must be inferred from cells."""
-    needed = {
-        "number": ("decimal", "unit"),
-        "date": ("format",),
-        "vector": ("length",),
-        "text": ("ngrams", "chars", "subwords"),
-        "sequence": ("k",),
-    }
-    return column.kind in needed and not any(each in column.options for each in needed[column.kind])
+    needed = KINDS[column.kind].inferred
+    return bool(needed) and not any(each in column.options for each in needed)
 
 
 def _completed(column: Column, known: list[Any], hints: Options, *, alone: bool) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +12,14 @@ from typing import Any
 from kesler.data.schema.cells import LARGEST, Cell, UnfitError, is_gap, short
 from kesler.data.schema.dates import EPOCHS, ISO, LONGEST, moment_at, reader_of, tidy
 from kesler.data.schema.languages import ENGLISH
-from kesler.data.schema.numerals import amount, amounts
+from kesler.data.schema.numerals import DECIMALS, amount, amounts
 from kesler.data.schema.sequences import letters_of
 
 SEPARATORS = re.compile(r"[,;|]")
 
 Options = Mapping[str, Any]
+
+TEXT, NUMBER = "VARCHAR", "DOUBLE"  # types of SQL
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,17 @@ class Kind:
     options : the names of its options.
     together : for types of plain cells, the function that parses cells of this type alone, which
         are not missing; None if it cannot parse all of them.
+    inferred : the options of which one must be known; cells tell it unless the user has named one.
+    written : the options that say how cells are written, which differ from file to file.
+    plain : options that mean the same as none, if options are inferred where none are named.
+    is_learnt : whether the column has features.
+    has_parts : whether its features are parts of cells, such as words.
+    weight : of the column in distances between rows, as the root of its part; 0 if it is no input
+        of an array.
+    of_range : what the weight is multiplied by in units of the range.
+    sql : the type of the column in SQL, unless a notation is read from texts.
+    listed : what columns are of this kind, in the help of its option; "" without an option.
+    advice : the option that names how its cells are written.
     """
 
     name: str
@@ -41,6 +55,16 @@ class Kind:
     together: Mapping[type, Callable[[list[Any], Options], list[Any] | None]] = field(
         default_factory=dict
     )
+    inferred: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    plain: Options = field(default_factory=dict)
+    is_learnt: bool = True
+    has_parts: bool = False
+    weight: float = 0.0
+    of_range: float = 1.0
+    sql: str = TEXT
+    listed: str = ""
+    advice: str = ""
 
     def parse_all(self, cells: Sequence[Any], options: Options) -> list[Any] | None:
         """Return all cells of a column parsed in one way, None unless all are of one type."""
@@ -249,28 +273,79 @@ KINDS = {
             text_of,
             ("ngrams", "chars", "subwords"),
             {str: lambda texts, _: texts},
+            inferred=("ngrams", "chars", "subwords"),
+            plain={"ngrams": 1},
+            has_parts=True,
+            weight=1.0,
         ),
-        Kind("category", "a category", category_of, (), {str: categories_of}),
+        Kind(
+            "category",
+            "a category",
+            category_of,
+            together={str: categories_of},
+            weight=0.5,  # chosen on tables of which half have few categories that matter
+            of_range=1 / math.sqrt(3),  # they differ by all of it, numbers by a third in squares
+            listed="categories",
+        ),
         Kind(
             "number",
             "a number",
             number_of,
             ("decimal", "unit"),
             {str: numbers_of, int: floats_of, float: floats_of, bool: floats_of},
+            inferred=("decimal", "unit"),
+            written=("decimal",),
+            plain={"decimal": DECIMALS[0]},
+            weight=1.0,
+            sql=NUMBER,
+            listed="numbers, such as 3.5, 1,200 or 7.85M",
+            advice="--decimal . or --decimal ,",
         ),
-        Kind("date", "a date", date_of, ("format", "language"), {str: dates_of}),
-        Kind("vector", "a list of numbers", vector_of, ("length",)),
+        Kind(
+            "date",
+            "a date",
+            date_of,
+            ("format", "language"),
+            {str: dates_of},
+            inferred=("format",),
+            written=("format", "language"),
+            weight=1.0,
+            sql="TIMESTAMP",
+            listed="dates, each with its format if its cells do not tell, such as "
+            "when:%%d/%%m/%%Y or when:epoch",
+            advice="--date {name}:FORMAT, such as {name}:%d.%m.%Y",
+        ),
+        Kind(
+            "vector",
+            "a list of numbers",
+            vector_of,
+            ("length",),
+            inferred=("length",),
+            weight=1.0,
+            sql=f"{NUMBER}[]",
+        ),
         Kind(
             "sequence",
             "a sequence of letters",
             sequence_of,
             ("k", "reverse_complement"),
             {str: lambda texts, _: [*map(letters_of, texts)]},
+            inferred=("k",),
+            has_parts=True,
+            listed="sequences of DNA or proteins, each with the length of its runs of letters if "
+            "others than 8 and 3 are wanted, such as dna:7, or dna:7:both where either strand may "
+            "be read",
         ),
-        Kind("tags", "a list of tags", tags_of),
-        Kind("identifier", "anything", nothing_of),
-        Kind("ignore", "anything", nothing_of),
+        Kind("tags", "a list of tags", tags_of, has_parts=True, sql=f"{TEXT}[]"),
+        Kind("identifier", "anything", nothing_of, is_learnt=False),
+        Kind("ignore", "anything", nothing_of, is_learnt=False, listed="nothing to learn from"),
         Kind("any", "anything", nothing_of, ("decimal", "format", "language")),
     )
 }
-"""The kinds by name; any is that of a column whose kind is inferred, with options given for it."""
+"""The kinds by name; any is that of a column whose kind is inferred, with options given for it.
+
+Features are those of `LENGTHS` in :mod:`kesler.data.schema.features`."""
+
+NOT_LEARNT = [name for name, kind in KINDS.items() if not kind.is_learnt]
+WITH_OPTION = [name for name, kind in KINDS.items() if kind.listed]
+"""The kinds with an option on the command line, beside texts."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.schema.cells import Cell, UnfitError
-from kesler.data.schema.kinds import category_of
+from kesler.data.schema.kinds import KINDS, category_of
 from kesler.data.schema.schema import Column, Schema
 from kesler.data.sparse_rows import as_float32
 from kesler.errors import KeslerError
@@ -23,17 +23,12 @@ LISTED = 0.75
 MOST_CATEGORIES = 512
 """The most inputs of categories of a table; the cost of a row grows with their number."""
 
-MOST_OF_COLUMN = 25
+MOST_INPUTS = 25
 """The most categories of a column in the first 50 rows where rows have no features beside inputs:
 columns of more have many that come later, of which inputs say nothing."""
 
-OF_COLUMN = {"number": 1.0, "date": 1.0, "category": 0.5, "vector": 1.0, "text": 1.0}
-"""The weight of a column of each kind in distances between rows, as the root of its part. That of
-categories was chosen on tables of which half have few that matter."""
-
-IN_RANGES = {"category": 1 / math.sqrt(3)}
-"""What these weights are multiplied by in units of the range: a category differs by all of it, and
-the squares of numbers that are spread evenly by a third as much."""
+INPUTS = {name: kind.weight for name, kind in KINDS.items() if kind.weight}
+"""The kinds of columns that are inputs of arrays, and their weights in distances between rows."""
 
 WITH_LENGTH = ("vector", "text")
 """The kinds of columns whose inputs are the numbers of vectors."""
@@ -242,7 +237,7 @@ class Inputs:
         """The weight of each input in distances between rows, by which columns have equal parts."""
         found = list[float]()
         for column in self.columns:
-            found += [OF_COLUMN[column.kind] / math.sqrt(max(1, len(column)))] * len(column)
+            found += [INPUTS[column.kind] / math.sqrt(max(1, len(column)))] * len(column)
         return tuple(found)
 
     @property
@@ -250,7 +245,7 @@ class Inputs:
         """The same weights where inputs are in units of their range."""
         kinds = [column.kind for column in self.columns for _ in range(len(column))]
         pairs = zip(self.weights, kinds, strict=True)
-        return tuple(weight * IN_RANGES.get(kind, 1.0) for weight, kind in pairs)
+        return tuple(weight * KINDS[kind].of_range for weight, kind in pairs)
 
     def array(
         self, cells: Mapping[str, Sequence[Any]], n_rows: int, vectors: Vectors | None = None
@@ -284,7 +279,7 @@ class Inputs:
         found = Inputs(columns, beside)
         if not (
             {*map(type, texts)} == {str}
-            and all(c.kind in OF_COLUMN and type(c.length) is int for c in columns)
+            and all(c.kind in INPUTS and type(c.length) is int for c in columns)
             and all(c.length > 0 if c.kind in WITH_LENGTH else c.length == 0 for c in columns)
             and len({c.name for c in columns}) == len(columns)
             and len(found) > 0
@@ -328,7 +323,7 @@ def _hold_all(inputs: Inputs, schema: Schema) -> bool:
     Of more, pairs of categories say more than numbers, and only features have these.
     """
     categories = [each.categories for each in inputs.columns if each.kind == "category"]
-    are_few = all(len(each) <= MOST_OF_COLUMN for each in categories)
+    are_few = all(len(each) <= MOST_INPUTS for each in categories)
     n_columns = len(inputs.columns)
     return n_columns == len(schema.learnt) and are_few and 2 * len(categories) <= n_columns
 
@@ -353,7 +348,7 @@ def _kinds_of_inputs(schema: Schema, vectors: Vectors | None) -> Collection[str]
     """Return the kinds of the columns that are inputs."""
     if schema.has_texts:
         return WITH_LENGTH if vectors else ("vector",)
-    return OF_COLUMN.keys() - {"text"}
+    return INPUTS.keys() - {"text"}
 
 
 def _categories(cells: Sequence[Cell]) -> tuple[str, ...]:

@@ -7,13 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from kesler.data.schema.inference import column_of
-from kesler.data.schema.kinds import Options
+from kesler.data.schema.kinds import KINDS, Options
 from kesler.data.schema.reading import parsed
 from kesler.data.schema.schema import OTHERS, Column, Schema
 from kesler.errors import KeslerError
-
-WRITTEN = {"number": ("decimal",), "date": ("format", "language")}
-"""The options that say how the cells of a kind are written, which differ from file to file."""
 
 
 def as_written(
@@ -49,7 +46,7 @@ def as_written(
     return Schema(
         tuple(
             _as_written(column, table[column.name], given)
-            if column.kind in WRITTEN and column.name in table
+            if KINDS[column.kind].written and column.name in table
             else column
             for column in schema
         )
@@ -58,7 +55,7 @@ def as_written(
 
 def _as_written(column: Column, cells: Sequence[Any], given: Mapping[str, Column]) -> Column:
     hints = {**_options(given.get(OTHERS)), **_options(given.get(column.name))}
-    named = {option: hints[option] for option in WRITTEN[column.kind] if option in hints}
+    named = {option: hints[option] for option in KINDS[column.kind].written if option in hints}
     if named:
         return _with(column, named)
     found = column_of(column.name, cells, {column.name: Column(column.name, column.kind)})
@@ -74,7 +71,7 @@ def _options(column: Column | None) -> Options:
 
 def _with(column: Column, options: Options) -> Column:
     """Return a column that is written in another way."""
-    ways = WRITTEN[column.kind]
+    ways = KINDS[column.kind].written
     kept = {option: value for option, value in column.options.items() if option not in ways}
     changed = {option: options[option] for option in ways if option in options}
     return replace(column, options={**kept, **changed}, others=(), example="")

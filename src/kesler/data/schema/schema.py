@@ -10,7 +10,7 @@ from typing import Any
 
 from kesler.data.schema.cells import short
 from kesler.data.schema.dates import NAMED, is_format
-from kesler.data.schema.kinds import KINDS, Kind, Options
+from kesler.data.schema.kinds import KINDS, NOT_LEARNT, Kind, Options
 from kesler.data.schema.languages import is_language
 from kesler.data.schema.numerals import ANY_DECIMAL, DECIMALS
 from kesler.data.schema.units import is_unit_option
@@ -18,8 +18,6 @@ from kesler.errors import KeslerError
 
 OF_ARRAY = "x"  # columns of arrays are x0, x1 and so on
 OF_TEXTS = "text"  # the column of a list of texts
-NOT_LEARNT = ("identifier", "ignore")
-WITH_PARTS = ("text", "sequence", "tags")
 NAMED_KINDS = ", ".join(kind for kind in KINDS if kind != "any")
 OTHERS = "*"  # all columns that are not named
 NO_CELLS = "no cells in the first rows"  # the reason of a column of numbers among others
@@ -27,16 +25,11 @@ MOST_K = 32  # letters of a run of a sequence
 MOST_SHOWN = 3  # cells that a column cannot hold
 RUNS = ("chars", "subwords")  # of characters, across words and within them
 TEXT_FEATURES: Mapping[str, Options] = {
-    "words": {"ngrams": 1},
+    "words": KINDS["text"].plain,
     "characters": {"ngrams": 0, "chars": (1, 4)},
     "subwords": {"ngrams": 1, "chars": (3, 5)},
 }
 """The options of texts by a name for them."""
-WITHOUT_OPTIONS: Mapping[str, Options] = {
-    "text": TEXT_FEATURES["words"],
-    "number": {"decimal": DECIMALS[0]},
-}
-"""Options that mean the same as none, of kinds whose options are inferred where none are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +223,7 @@ class Column:
         >>> Column("when", "date", {"format": "%d/%m/%Y"}).remedy
         "columns={'when': {'kind': 'date', 'format': '%d/%m/%Y'}}"
         """
-        options = self.options or WITHOUT_OPTIONS.get(self.kind)
+        options = self.options or KINDS[self.kind].plain
         given = {"kind": self.kind, **options} if options else self.kind
         return f"columns={{{self.name!r}: {given!r}}}"
 
@@ -390,7 +383,7 @@ to keep its kind, name it: columns={'a': 'category'}"]
     @property
     def has_texts(self) -> bool:
         """Whether a column has texts of several words, sequences or tags."""
-        return any(each.kind in WITH_PARTS and not each.has_names for each in self.columns)
+        return any(KINDS[each.kind].has_parts and not each.has_names for each in self.columns)
 
     def of_kind(self, kind: str) -> list[Column]:
         """Return the columns of a kind."""

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from kesler.data.schema.inference import column_of
+from kesler.data.schema.kinds import NOT_LEARNT
 from kesler.data.schema.reading import ColumnReader, mismatch, warn_of, warn_of_later
 from kesler.data.schema.records import Table, Unfit
-from kesler.data.schema.schema import NOT_LEARNT, Column, Schema, named_column
+from kesler.data.schema.schema import Column, Schema, named_column
 
 Values = dict[str, list[Any]]
 

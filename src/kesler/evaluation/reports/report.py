@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kesler.errors import require_count
+from kesler.errors import integer_of
 from kesler.evaluation.confidence import RiskCoverage, Threshold
 from kesler.evaluation.reports import measures
 from kesler.evaluation.reports.coding import ScoredRows, scored_rows
@@ -158,7 +158,7 @@ class Report:
         -----
         The cost is that of sorting the rows.
         """
-        require_count("top", top, "the number of rows to list")
+        integer_of("top", top, 1, why=": it is the number of rows to list")
         known, wrong, unseen = scored.known, scored.wrong, scored.unseen
         n_wrong, n_unseen = int(wrong.sum()), int(unseen.sum())
         n_asked = len(scored) - (0 if scored.learns else n_unseen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import singledispatchmethod
 from pathlib import Path
@@ -83,7 +83,7 @@ HEADER = """\
 */
 #ifndef {guard}
 #define {guard}
-
+{includes}
 #ifdef __cplusplus
 extern "C" {{
 #endif
@@ -279,11 +279,34 @@ def header_of(path: Path) -> Path:
 
 def c_header(predictor: CompactPredictor, name: str, single: bool) -> str:
     """Return the header file for `c_source`."""
-    return HEADER.format(
-        account="\n".join(account(predictor)),
-        guard=f"{name.upper()}_H",
-        declarations=Writer(predictor, single).declarations(name),
-    )
+    declared = Writer(predictor, single).declarations(name)
+    return header_source("\n".join(account(predictor)), name, declared)
+
+
+def header_source(account: str, name: str, declarations: str, includes: str = "") -> str:
+    """Return a header with declarations, for C and C++."""
+    guard = f"{name.upper()}_H"
+    return HEADER.format(account=account, guard=guard, includes=includes, declarations=declarations)
+
+
+def write_c(
+    path: Path, *, header: bool, source: Callable[[str | None], str], declared: Callable[[], str]
+) -> None:
+    """Write C, and if `header` its declarations to a file beside it.
+
+    Parameters
+    ----------
+    path : the file.
+    header : whether there is a header.
+    source : the function that returns the C, given the name of the header or None.
+    declared : the function that returns the header.
+    """
+    from kesler.data.whole_file import write_whole
+
+    beside = header_of(path) if header else None
+    write_whole(path, source(None if beside is None else beside.name).encode())
+    if beside is not None:
+        write_whole(beside, declared().encode())
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from kesler.errors import KeslerError
-from kesler.sharing.exports.c_source import c_header, c_source, header_of
+from kesler.sharing.exports.c_source import c_header, c_source, write_c
 from kesler.sharing.exports.predictor import CompactPredictor
 from kesler.sharing.exports.python_module import identifier, python_source
 
@@ -76,6 +76,8 @@ def export(
     >>> print(path.read_text().splitlines()[-10])
     int pens_predict(const double *x)
     """
+    from kesler.data.whole_file import write_whole
+
     path = Path(path)
     suffix = path.suffix.lower()
     require_exportable(path)
@@ -84,17 +86,19 @@ def export(
     name = identifier(path.stem if name is None else name)
     single = precision == "single"
     if suffix == ".py":
-        _write(path, python_source(predictor).encode())
+        write_whole(path, python_source(predictor).encode())
     elif suffix == ".onnx":
         from kesler.sharing.exports.onnx_graph import onnx_model
 
-        _write(path, onnx_model(predictor, name, single).SerializeToString())
+        write_whole(path, onnx_model(predictor, name, single).SerializeToString())
     else:
-        declared = header_of(path) if header else None
-        included = None if declared is None else declared.name
-        _write(path, c_source(predictor, name, single, included).encode())
-        if declared is not None:
-            _write(declared, c_header(predictor, name, single).encode())
+        own = predictor, name, single
+        write_c(
+            path,
+            header=header,
+            source=lambda included: c_source(*own, included),
+            declared=lambda: c_header(*own),
+        )
 
 
 def require_exportable(path: str | os.PathLike[str]) -> None:
@@ -124,10 +128,3 @@ def _require_fit(suffix: str, precision: str, name: str | None, header: bool) ->
         )
     if header and suffix != ".c":
         raise KeslerError(f"header=True applies to .c only, not to {suffix}: leave it out")
-
-
-def _write(path: Path, contents: bytes) -> None:
-    try:
-        path.write_bytes(contents)
-    except OSError as error:
-        raise KeslerError(f"{path} cannot be written ({error.strerror})") from error
