@@ -88,7 +88,7 @@ class OnlineLearner:
     label_budget: Any = None
     memory_limit: int | str | None = None
 
-    update: Any  # of the estimators that have it; their other settings are in `settings/table.py`
+    on_mismatch: str  # of the estimators that have it; further settings are in `settings/table.py`
     notes_: dict[str, Any]  # of a loaded model
     _learner: AnyLearner | None = None
     _reader: Reader | None = None
