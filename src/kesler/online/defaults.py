@@ -112,9 +112,9 @@ def of_feedback(given: Mapping[str, Any], *, dense: bool) -> Settings:
 
 
 def _of_plain_words(given: Mapping[str, Any]) -> Settings:
-    """Return those of `of_words`, without views where the step sizes take none."""
+    """Return those of `of_words`, without views if step sizes are in units of each feature of x."""
     chosen = of_words()
-    if resolve_preconditioner(given.get("preconditioner", AUTO)).of_plain_views:
+    if resolve_preconditioner(given.get("preconditioner", AUTO)).unit == "features":
         return {**chosen, "hypotheses": [PerClass()]}
     return chosen
 
