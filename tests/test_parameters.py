@@ -2,6 +2,7 @@
 
 import copy
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,20 +12,26 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from kesler import (
+    CrammerSingerClassifier,
     KeslerError,
     OnlineClassifier,
     OnlineLabelRanker,
     OnlineMultilabelClassifier,
     OnlineOrdinalClassifier,
+    SoftmaxClassifier,
     StructuredLearner,
 )
+from kesler.budgets import Budget
+from kesler.kernels import RBF, Polynomial
 from kesler.links import Exponential
+from kesler.maps import Contrast
 from kesler.online.named_rule import rule_of
 from kesler.updates import (
     AROW,
     MIRA,
     PARAMETERS,
     RULES,
+    SCW,
     HingeGradient,
     MarginPerceptron,
     PassiveAggressive,
@@ -179,3 +186,28 @@ def test_a_search_sets_the_parameter_of_the_rule(update):
     scores = [each.cv_results_["mean_test_score"][0] for each in apart]
     assert search.cv_results_["mean_test_score"].tolist() == scores
     assert scores[0] != scores[1]
+
+
+@pytest.mark.parametrize("value", [True, np.True_, Fraction(1, 2), 10**400, np.nan, -1])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda value: CrammerSingerClassifier(C=value).fit([[0.0], [1.0]], [0, 1]),
+        lambda value: CrammerSingerClassifier(delta=value).fit([[0.0], [1.0]], [0, 1]),
+        lambda value: SoftmaxClassifier(tol=value).fit([[0.0], [1.0]], [0, 1]),
+        lambda value: SCW(C=value),
+        lambda value: RBF(value),
+        lambda value: Contrast(value),
+        lambda value: Budget(5, "projectron", value),
+    ],
+)
+def test_what_is_no_number_in_the_range_is_refused(use, value):
+    with pytest.raises(KeslerError, match="must be a finite number"):
+        use(value)
+
+
+def test_ranges_are_said_in_words():
+    with pytest.raises(KeslerError, match="from 0 to 1,000,000: it is a number of rows"):
+        Contrast(-1)
+    with pytest.raises(KeslerError, match="degree must be an integer of 1 or more"):
+        Polynomial(True)

@@ -36,6 +36,8 @@ from kesler.preconditioners import (
     DistanceAdaGrad,
     SoftConfidence,
 )
+from kesler.state import records
+from kesler.state.fields import fields_of
 from kesler.updates import (
     AROW,
     RULES,
@@ -826,3 +828,10 @@ def test_what_cannot_be_compiled_is_said():
 def test_linear_max_has_no_preconditioner():
     assert "preconditioner" not in LinearMax("romma").get_params()
     assert AdaGrad() == AdaGrad(scale_free=False)
+
+
+def test_what_a_preconditioner_keeps_is_a_field_of_its_state():
+    """A name that is no field would allocate nothing, without a word."""
+    fields = {*fields_of(records.Preconditioner)}
+    for name, make in PRECONDITIONERS.items():
+        assert {*make().keeps} <= fields, name

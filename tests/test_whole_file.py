@@ -136,3 +136,13 @@ def test_many_writers_of_one_file_leave_one_whole_file(tmp_path):
         time.sleep(0.001)
     assert [writer.wait() for writer in writers] == [0, 0, 0]
     assert [each.name for each in tmp_path.iterdir()] == ["model"]
+
+
+@posix
+def test_a_pipe_is_written_to(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    command = [sys.executable, "-c", "import sys; print(open(sys.argv[1]).read())"]
+    reader = subprocess.Popen([*command, tmp_path / "pipe"], stdout=subprocess.PIPE, text=True)
+    write_whole(tmp_path / "pipe", b"whole")
+    assert reader.communicate(timeout=60)[0] == "whole\n"
+    assert (tmp_path / "pipe").is_fifo()

@@ -1,7 +1,7 @@
 """The exception that Kesler raises for errors that a user can correct, and its warnings.
 
-It says in which range a parameter must be, of methods and arguments that other estimators have, why
-an estimator has none, and of pickles that another version wrote, that they are refused.
+Parameters out of their range, methods and arguments that other estimators have, and pickles that
+another version wrote are refused here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Iterable
 from inspect import currentframe
-from numbers import Integral, Real
+from numbers import Integral, Rational, Real
 from typing import Any
 
 
@@ -112,15 +112,20 @@ def is_number(
     above: float = -math.inf,
     below: float = math.inf,
 ) -> bool:
-    """Return whether a value is a finite number in a range, and no truth value.
+    """Return whether a value is a finite number in a range, and no truth value or fraction.
 
     Examples
     --------
     >>> is_number(0.5, above=0), is_number(0, above=0), is_number(math.nan), is_number(True)
     (True, False, False, False)
     """
-    is_real = isinstance(value, Real) and not isinstance(value, bool)
-    return is_real and least <= value <= most and above < value < below
+    if not isinstance(value, Real) or (isinstance(value, Rational) and not is_integer(value)):
+        return False
+    try:
+        number = float(value)
+    except OverflowError:  # an integer beyond the floats
+        return False
+    return least <= number <= most and above < number < below
 
 
 def integer_of(name: str, value: Any, least: int, most: float = math.inf, why: str = "") -> int:
@@ -201,14 +206,14 @@ def _in_words(
 ) -> str:
     """Return limits in words, such as " above 0 and at most 1"."""
     if least is not None and most is not None:
-        return f" from {least:g} to {most:g}"
+        return f" from {_limit(least)} to {_limit(most)}"
     words = {
-        "of {:g} or more": least,
-        "above {:g}": above,
-        "at most {:g}": most,
-        "below {:g}": below,
+        "of {} or more": least,
+        "above {}": above,
+        "at most {}": most,
+        "below {}": below,
     }
-    said = [text.format(limit) for text, limit in words.items() if limit is not None]
+    said = [text.format(_limit(limit)) for text, limit in words.items() if limit is not None]
     return " " * bool(said) + " and ".join(said)
 
 
@@ -257,6 +262,10 @@ def absent(estimator: Any, name: str) -> Any:
     """Raise an AttributeError, as `__getattr__` of an estimator does; see `require_present`."""
     require_present(estimator, name)
     return object.__getattribute__(estimator, name)  # raises its own
+
+
+def _limit(limit: float) -> str:
+    return f"{limit:,.0f}" if 1000 <= limit < 1e12 else f"{limit:g}"
 
 
 def keep_settings(estimator: Any, given: dict[str, Any]) -> None:

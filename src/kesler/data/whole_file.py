@@ -28,7 +28,8 @@ def write_whole(path: str | os.PathLike[str], contents: bytes) -> None:
     Parameters
     ----------
     path : the path of the file. An existing file is replaced, and its permissions are kept; a new
-        one has those that the umask leaves. A symbolic link is followed.
+        one has those that the umask leaves. A symbolic link is followed; a pipe or a device is
+        written to.
     contents : what the file will hold.
 
     Raises
@@ -49,6 +50,9 @@ def write_whole(path: str | os.PathLike[str], contents: bytes) -> None:
     >>> path.read_bytes(), [each.name for each in path.parent.iterdir()]
     (b'whole', ['new'])
     """
+    if Path(path).is_fifo() or Path(path).is_char_device():
+        Path(path).write_bytes(contents)
+        return
     with whole_file(path) as file:
         file.write(contents)
 

@@ -269,7 +269,7 @@ BASELINES: dict[str, type[LabelMethod]] = {
 
 def require_delay(delay: Any) -> int:
     """Return a number of rows; raise unless it is an integer of 0 or more."""
-    return integer_of("delay", delay, 0, why=": it is by how many rows answers arrive late")
+    return integer_of("delay", delay, 0, why=": answers arrive so many rows late")
 
 
 # ---- mistakes -----------------------------------------------------------------------------------

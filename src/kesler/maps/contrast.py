@@ -76,7 +76,7 @@ class Contrast(FeatureMap):
     zero_at_zero = True
 
     def __post_init__(self) -> None:
-        keep_number(self, "smoothing", ", of rows", least=0, most=1e6)
+        keep_number(self, "smoothing", ": it is a number of rows", least=0, most=1e6)
         require_flag(self, "relative")
 
     @property

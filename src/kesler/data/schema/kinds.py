@@ -346,6 +346,6 @@ KINDS = {
 
 Features are those of `LENGTHS` in :mod:`kesler.data.schema.features`."""
 
-NOT_LEARNT = [name for name, kind in KINDS.items() if not kind.is_learnt]
-WITH_OPTION = [name for name, kind in KINDS.items() if kind.listed]
+NOT_LEARNT = tuple(name for name, kind in KINDS.items() if not kind.is_learnt)
+WITH_OPTION = tuple(name for name, kind in KINDS.items() if kind.listed)
 """The kinds with an option on the command line, beside texts."""
