@@ -37,7 +37,7 @@ from kesler.mail.threads import Keys, Threads, keys_of
 from kesler.readers.mail.message import parsed_message
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
-from enron import FIELDS, USERS
+from enron import ARRIVING, EXPORTED, FIELDS, USERS
 from fink2006 import PUBLISHED
 from mail_peers import Predictions, naive_bayes, nightly, threads_alone
 from report import Report, table
@@ -45,9 +45,6 @@ from script_arguments import script_parser
 
 RESULTS = Path(__file__).parent / "results"
 NIGHTLY = RESULTS / "mail_nightly.json"
-EXPORTED = ("x_origin", "x_filename")
-ARRIVING = tuple(f for f in FIELDS if f not in ("message_id", *EXPORTED))
-"""The fields that a message has when it arrives."""
 WORDS = tuple(f for f in ARRIVING if f != "date")
 HEADERS = {
     "message_id": "Message-ID",

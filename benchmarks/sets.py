@@ -20,7 +20,7 @@ from sklearn.decomposition import PCA
 from kesler.datasets import load, load_enron
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
-from enron import FIELDS, count_words
+from enron import ARRIVING, count_words
 from fresh import Record, fresh_measurements, fresh_table, fresh_texts, one_hot
 
 SHUFFLE_SEED = 0
@@ -161,9 +161,9 @@ def numbers(X: Features) -> npt.NDArray[np.float32] | sparse.csr_array:
 
 
 def mail(user: str) -> tuple[Features, Any]:
-    """Read one user's messages, each of them the text of all its fields."""
+    """Read one user's messages, each of them the text of the fields that it arrives with."""
     messages = load_enron(user)
-    texts = [" ".join(record[field] for field in FIELDS) for record in messages.records]
+    texts = [" ".join(record[field] for field in ARRIVING) for record in messages.records]
     return texts, messages.y
 
 

@@ -19,6 +19,9 @@ FIELDS = (
     *("x_from", "x_to", "x_cc", "x_origin", "x_filename", "body"),
 )
 """Every header of Bekkerman's copy, and the body; without X-Folder, the class."""
+EXPORTED = ("x_origin", "x_filename")
+ARRIVING = tuple(f for f in FIELDS if f not in ("message_id", *EXPORTED))
+"""The fields that a message has when it arrives; Message-IDs count up folder by folder."""
 
 
 @dataclass(frozen=True, eq=False)
