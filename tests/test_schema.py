@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -671,6 +671,9 @@ CELLS = st.recursive(
     kinds=st.dictionaries(NAMES, st.sampled_from(list(KINDS)), max_size=2),
     on_mismatch=st.sampled_from(["raise", "missing"]),
     at=st.integers(0, 6),
+)
+@example(
+    rows=[{"a": None, "b": False}, {"a": False}], kinds={"a": "vector"}, on_mismatch="missing", at=1
 )
 @pytest.mark.filterwarnings("ignore::kesler.errors.MismatchWarning")
 def test_any_rows_are_learnt_or_refused_in_a_sentence(

@@ -23,7 +23,7 @@ LISTED = 0.75
 MOST_CATEGORIES = 512
 """The most inputs of categories of a table; the cost of a row grows with their number."""
 
-MOST_INPUTS = 25
+MOST_OF_COLUMN = 25
 """The most categories of a column in the first 50 rows where rows have no features beside inputs:
 columns of more have many that come later, of which inputs say nothing."""
 
@@ -323,7 +323,7 @@ def _hold_all(inputs: Inputs, schema: Schema) -> bool:
     Of more, pairs of categories say more than numbers, and only features have these.
     """
     categories = [each.categories for each in inputs.columns if each.kind == "category"]
-    are_few = all(len(each) <= MOST_INPUTS for each in categories)
+    are_few = all(len(each) <= MOST_OF_COLUMN for each in categories)
     n_columns = len(inputs.columns)
     return n_columns == len(schema.learnt) and are_few and 2 * len(categories) <= n_columns
 
@@ -331,14 +331,18 @@ def _hold_all(inputs: Inputs, schema: Schema) -> bool:
 def _columns_of(
     schema: Schema, first: Mapping[str, Sequence[Cell]], vectors: Vectors | None
 ) -> tuple[InputColumn, ...]:
-    """Return the columns that have inputs, those of vectors last."""
+    """Return the columns that have inputs, those of vectors last.
+
+    A column in which no vector has been seen yet has none.
+    """
     kinds, columns, n_categories = _kinds_of_inputs(schema, vectors), list[InputColumn](), 0
     for column in (each for each in schema.learnt if each.kind in kinds):
         cells = first.get(column.name, ())
         categories = _categories(cells) if column.kind == "category" else ()
         length = length_of_vectors(vectors) if vectors and column.kind == "text" else 0
         length = column.options.get("length", length)
-        if n_categories + len(categories) <= MOST_CATEGORIES:
+        is_known = length > 0 or column.kind not in WITH_LENGTH
+        if is_known and n_categories + len(categories) <= MOST_CATEGORIES:
             n_categories += len(categories)
             columns.append(InputColumn(column.name, column.kind, categories, length))
     return tuple(sorted(columns, key=lambda column: column.length > 0))
