@@ -50,6 +50,12 @@ def odd_texts(n, seed):
     return [random_text(rng) for _ in range(n)]
 
 
+def long_texts(n, seed):
+    """Return texts of some 400 characters, with spaces and without."""
+    rng, parts = random.Random(seed), odd_texts(500, seed)
+    return [rng.choice((" ", "\n", "")).join(rng.choices(parts, k=60)) for _ in range(n)]
+
+
 @pytest.fixture(scope="module")
 def models():
     """Models of texts in any script, for each kind of features, and of label sets."""
@@ -59,6 +65,8 @@ def models():
     found = {name: made(options, texts, labels) for name, options in OPTIONS.items()}
     for name, intercept in (("intercepts", 0.5), ("no intercepts", 0.0)):
         found[name] = made(OPTIONS["subwords"], texts, labels, intercept)
+    for name, each in (("names", [text[:8] for text in texts]), ("long", long_texts(600, 8))):
+        found[name] = CompactClassifier.of(OnlineClassifier().fit(each, labels))
     found["sets"] = CompactMultilabelClassifier.of(OnlineMultilabelClassifier().fit(texts, sets))
     found |= {name: CompactClassifier.of(first_of_classes(name)) for name in UNTEMPERED}
     return found | {"sets of terms": made(OPTIONS["subwords"], texts, sets)}
@@ -70,12 +78,22 @@ UNTEMPERED = {"first": {}, "first, intercepts": {"intercept": 0.5}, "first, one 
 def first_of_classes(name):
     """Return a model that has learnt the first row of each class, and has no temperature yet."""
     texts, n = odd_texts(9, 3), 1 if name == "first, one class" else 9
-    rows, labels = [f"{text} word{i}" for i, text in enumerate(texts)], [f"c{i}" for i in range(9)]
-    return OnlineClassifier(**UNTEMPERED[name]).partial_fit(rows[:n], labels[:n])
+    rows = [f"{text} in a text word{i}" for i, text in enumerate(texts[:n])]
+    return OnlineClassifier(**UNTEMPERED[name]).partial_fit(rows, [f"c{i}" for i in range(n)])
 
 
 ALL = pytest.mark.parametrize(
-    "name", [*OPTIONS, "intercepts", "no intercepts", "sets", "sets of terms", *UNTEMPERED]
+    "name",
+    [
+        *OPTIONS,
+        "intercepts",
+        "no intercepts",
+        "names",
+        "long",
+        "sets",
+        "sets of terms",
+        *UNTEMPERED,
+    ],
 )
 
 
@@ -250,7 +268,9 @@ def test_a_saved_form_is_the_same(models, name, tmp_path):
     assert (loaded.predict_proba(texts) == small.predict_proba(texts)).all()
 
 
-@pytest.mark.parametrize("name", ["all", "no intercepts", "sets of terms", *UNTEMPERED])
+@pytest.mark.parametrize(
+    "name", ["all", "no intercepts", "names", "long", "sets of terms", *UNTEMPERED]
+)
 def test_damaged_and_forged_files_are_refused_or_predict(models, name, tmp_path):
     rng, path, n_refused, kind = random.Random(1), tmp_path / "small", 0, type(models[name])
     given = ["a b c", "b c d"] * 6, ([["a"], []] if name == "sets of terms" else ["a", "b"]) * 6
@@ -325,7 +345,8 @@ def test_almost_all_weights_of_sets_predict_as_the_model(column):
 
 def any_texts(n):
     rng = random.Random(2)
-    return [text.encode() for text in odd_texts(n, 5)] + [random_bytes(rng) for _ in range(n // 2)]
+    texts = odd_texts(n, 5) + long_texts(n // 10, 9)
+    return [text.encode() for text in texts] + [random_bytes(rng) for _ in range(n // 2)]
 
 
 @needs_compiler
@@ -335,7 +356,9 @@ def test_c_reads_all_forms(models, name, tmp_path):
 
 
 @needs_clang
-@pytest.mark.parametrize("name", ["all", "no intercepts", "sets of terms", *UNTEMPERED])
+@pytest.mark.parametrize(
+    "name", ["all", "no intercepts", "names", "long", "sets of terms", *UNTEMPERED]
+)
 def test_webassembly_reads_all_forms(models, name, tmp_path):
     require_equal(models[name], InWebAssembly(models[name], tmp_path), any_texts(600))
 
@@ -344,7 +367,7 @@ def test_webassembly_reads_all_forms(models, name, tmp_path):
 def few_in_c(models, tmp_path_factory):
     return [
         (models[name], InC(models[name], tmp_path_factory.mktemp("c")))
-        for name in ("all", "intercepts", "sets of terms")
+        for name in ("all", "intercepts", "long", "names", "sets of terms")
     ]
 
 
@@ -379,13 +402,13 @@ def test_c_has_memory_for_texts_whose_features_are_all_known(tmp_path, first):
     require_equal(small, InC(small, tmp_path), [text.encode() for text in texts])
 
 
-@pytest.mark.parametrize("name", ["strings", *OPTIONS])
+@pytest.mark.parametrize("name", ["strings", "names", "long", *OPTIONS])
 def test_c_has_places_for_the_features_of_any_text(models, name):
     """As many as a text has with repetitions, by the letters of its folded line."""
     content = (models | {"strings": CompactClassifier.of(desk())})[name]._content
     most = int(re.search(r"MOST_OF_CHARACTER (\d+)u", c_source(content, "model", None))[1])
     many_of_a_letter = ["ΐ " * 60, "ก" * 90, "กกก " * 30, "가" * 90, "ﷺ" * 20, "a " * 90]
-    for text in [*many_of_a_letter, *odd_texts(3000, 7)]:
+    for text in [*many_of_a_letter, *odd_texts(3000, 7), *long_texts(300, 7)]:
         n_letters = sum(map(len, spaced(text)[1].split()))
         assert len(content.features.names_of(text)) <= most * (n_letters + 1), text
 
@@ -491,7 +514,7 @@ def test_what_has_no_such_form(make, kind, said):
 @pytest.fixture
 def lines(tmp_path):
     path = tmp_path / "train.txt"
-    texts = ["wrong invoice", "cannot log in", "log in to see the invoice"] * 6
+    texts = ["the invoice is wrong", "I cannot log in today", "log in to see the invoice"] * 6
     labels = ["__label__bills", "__label__login", "__label__bills __label__login"] * 6
     path.write_text("\n".join(f"{a} {b}" for a, b in zip(labels, texts, strict=True)))
     return path

@@ -499,7 +499,7 @@ def test_mappings_are_explained_by_their_names_also_new_ones():
 
 @pytest.mark.parametrize("length", [1, 40])
 def test_texts_are_explained_by_their_words_pairs_and_runs(length):
-    """Long texts have words only."""
+    """Long texts have words only, and those of their beginning."""
     model = OnlineClassifier()
     for x, y in TEXTS:
         model.learn_one(" ".join([x] * length), y)
@@ -508,7 +508,9 @@ def test_texts_are_explained_by_their_words_pairs_and_runs(length):
     if length == 1:
         assert {"cash", "lunch", "new", "cash lunch", "lunch new", "CASH", "NEW "} <= names
     else:
-        assert names == {"cash", "lunch", "new"}
+        assert names == {*("cash", "lunch", "new"), *("^cash", "^lunch", "^new")}
+        reasons = model.explain_one(*asked).contributions
+        assert {each.feature for each in reasons} == {"cash", "lunch", "new"}
     whole = scores_of(model, ["Cash, lunch new!"])
     assert_sums(model.explain_one("Cash, lunch new!", "spam", "work"), whole["spam"], whole["work"])
 

@@ -107,7 +107,7 @@ FORMAT_3 = {
 @pytest.mark.parametrize("model", FORMAT_3.values(), ids=FORMAT_3)
 def test_words_had_no_intercept_before_format_3(model):
     written = settings_of(model)
-    for version, of_words in ((2, 0.0), (3, 1.0)):
+    for version, of_words in ((2, 0.0), (3, 1.0), (4, 1.0)):
         for rows, intercept in (([{"a": 1.0}, {"b": 1.0}], of_words), ([[0.5], [1.5]], 1.0)):
             read = clone(estimator_of({**written, "format": version}))
             assert settings_of(read) == written

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,22 @@ from sklearn.base import clone
 
 from kesler import Ensemble, KeslerError, OnlineClassifier, load
 from kesler.compiled.trial.events import READS_MAPPINGS
-from kesler.compiled.trial.texts import LENGTH_OF_RUNS
 from kesler.data.model_file import load as read_file
 from kesler.data.model_file import save as write_file
 from kesler.data.rows import Vocabulary
-from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, TextLengths, counted, with_runs
+from kesler.data.texts import (
+    BEGINNING,
+    EARLIEST,
+    NAME,
+    SHORT_TEXT,
+    TextLengths,
+    counted,
+    tokenize,
+    with_beginning,
+    with_runs,
+)
 from kesler.learner.events import Event
+from kesler.settings.table import FormerAuto
 
 reads_mappings = pytest.mark.skipif(not READS_MAPPINGS, reason="Python code reads texts")
 CHOOSING_NOTHING: list[Any] = [
@@ -44,7 +55,7 @@ def state(model: Any) -> dict[str, Any]:
     return {
         **model._learner.arrays(),
         "names": np.array(model.vocabulary_.names),
-        "texts": np.array([model._reader.texts.n_texts, model._reader.texts.n_characters]),
+        "texts": np.array(astuple(model._reader.texts)),
     }
 
 
@@ -62,12 +73,55 @@ def assert_same(one: Any, other: Any) -> None:
 def test_a_short_text_is_its_words_pairs_and_runs():
     entry = with_runs("To be, to be!")
     line = " TO BE TO BE "
-    runs = dict.fromkeys(line[i : i + RUN_LENGTH] for i in range(len(line) - RUN_LENGTH + 1))
+    runs = dict.fromkeys(line[i : i + 4] for i in range(len(line) - 3))
     assert list(entry) == ["to", "be", "to be", "be to", *runs]
     assert set(entry.values()) == {1.0}
-    assert with_runs("") == with_runs(" \n ") == {}
+    assert with_runs("") == with_runs(" \n ") == with_runs("", (1, 4)) == {}
     assert list(with_runs("a")) == ["a"]
-    assert RUN_LENGTH == LENGTH_OF_RUNS
+    assert list(with_runs("a", (1, 3))) == ["a", " ", "A", " A", "A ", " A "]
+
+
+def test_a_long_text_has_the_words_of_its_beginning_twice():
+    text = "To be " + "or not " * 50 + "to be"
+    n_of_beginning = (BEGINNING - len("To be")) // len(" or not")
+    counts = {"to": 2.0, "be": 2.0, "or": 50.0, "not": 50.0}
+    first = {"^to": 1.0, "^be": 1.0, "^or": n_of_beginning, "^not": n_of_beginning}
+    lengths = TextLengths()
+    assert with_beginning(text, lengths.beginning(text)) == counts | first
+    assert OnlineClassifier().fit([text], ["a"]).vocabulary_.names == [*counts, *first]
+    assert lengths.beginning("x" * 400) == "x" * BEGINNING
+    assert lengths.beginning("x" * 10 + "\n" + "y" * 400) == "x" * 10
+    for n in (BEGINNING - 1, BEGINNING, BEGINNING + 1):
+        assert lengths.beginning("x" * n + " " + "y" * 400) == "x" * min(n, BEGINNING)
+        assert lengths.beginning("y " * 100 + "x" * n) == ("y " * 100 + "x" * n)[:199]
+    assert lengths.beginning("short") == "short" and lengths.beginning("") == ""
+
+
+@reads_mappings
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.one_of(
+                st.text("aAb'ßİǄé日𐐀 ._", max_size=60),
+                st.text("aD'3 :-^(!?+#<é日本hไทย’", max_size=30),
+            ),
+            st.integers(0, 40),
+            st.booleans(),
+        ),
+        max_size=6,
+    )
+)
+def test_beginnings_are_read_as_python_reads_them(steps):
+    texts, mappings = Event(), Event()
+    ours, theirs = Vocabulary(), Vocabulary()
+    for text, end, joins in steps:
+        assert texts.read_text(text, ours, text[:end], joins=joins)
+        assert mappings.read_mapping(with_beginning(text, text[:end]), theirs, joins=joins)
+        assert_array_equal(texts.indices, mappings.indices)
+        assert_array_equal(texts.values, mappings.values)
+        assert ours.names == theirs.names
+        assert not texts._met.any()
 
 
 @reads_mappings
@@ -80,6 +134,7 @@ def test_a_short_text_is_its_words_pairs_and_runs():
                 st.text("aD'3 :-^(!?+#<é日本हिไทย’", max_size=30),
                 st.lists(st.text("ab", min_size=1, max_size=20), max_size=40).map(" ".join),
             ),
+            st.sampled_from([(4, 4), (1, 4)]),
             st.booleans(),
         ),
         max_size=6,
@@ -88,9 +143,9 @@ def test_a_short_text_is_its_words_pairs_and_runs():
 def test_short_texts_are_read_as_python_reads_them(steps):
     texts, mappings = Event(), Event()
     ours, theirs = Vocabulary(), Vocabulary()
-    for text, joins in steps:
-        assert texts.read_short_text(text, ours, joins=joins)
-        assert mappings.read_mapping(with_runs(text), theirs, joins=joins)
+    for text, lengths, joins in steps:
+        assert texts.read_short_text(text, lengths, ours, joins=joins)
+        assert mappings.read_mapping(with_runs(text, lengths), theirs, joins=joins)
         assert_array_equal(texts.indices, mappings.indices)
         assert_array_equal(texts.values, mappings.values)
         assert ours.names == theirs.names
@@ -101,13 +156,16 @@ def test_short_texts_are_read_as_python_reads_them(steps):
 def test_short_texts_with_rare_letters_are_left_to_python():
     event, names = Event(), Vocabulary()
     for text in ("one two \U00020000", "one \U0010ffff two \U00020000"):
-        assert not event.read_short_text(text, names, joins=True)
+        assert not event.read_short_text(text, (4, 4), names, joins=True)
         assert not event._met.any() and not len(names)
-    model = OnlineClassifier().learn_one("one two", "a").learn_one("one \U00020000", "b")
-    model.partial_fit(["two \U00020000"], ["a"])
-    expected = dict.fromkeys(
-        [*with_runs("one two"), *with_runs("one \U00020000"), *with_runs("two \U00020000")]
-    )
+    texts = [
+        "one two and three more",
+        "one \U00020000 and three more",
+        "two \U00020000 and three more",
+    ]
+    model = OnlineClassifier().learn_one(texts[0], "a").learn_one(texts[1], "b")
+    model.partial_fit(texts[2:], ["a"])
+    expected = dict.fromkeys(name for text in texts for name in with_runs(text))
     assert model.vocabulary_.names == list(expected)
 
 
@@ -118,13 +176,35 @@ def test_texts_are_short_by_their_mean_length_so_far():
     assert TextLengths().is_short("x" * SHORT_TEXT) and not TextLengths().is_short(
         "x" * (SHORT_TEXT + 1)
     )
-    long, short = "word " * SHORT_TEXT, "a few words"
-    model = OnlineClassifier().fit([short, long, short], ["a", "b", "a"])
-    assert list(model.vocabulary_.names) == [*with_runs(short), "word"]
-    assert OnlineClassifier().fit([long, short], ["a", "b"]).vocabulary_.names == [
-        *counted([long, short])
+    long, short, name = "word " * SHORT_TEXT, "a few words of a text", "x" * NAME
+    model = OnlineClassifier().partial_fit([short, long, short], ["a", "b", "a"])
+    assert list(model.vocabulary_.names) == [
+        *with_runs(short),
+        *("word", "^word", "^a", "^few", "^words", "^of", "^text"),
+    ]
+    assert OnlineClassifier().partial_fit([long, short], ["a", "b"]).vocabulary_.names == [
+        *("word", "^word", *counted([short])),
+        *dict.fromkeys("^" + token for token in tokenize(short)),
     ]
     assert model._reader.texts == TextLengths(3, len(long) + 2 * len(short))
+    model = OnlineClassifier().partial_fit([name, name + "y"], ["a", "b"])
+    expected = dict.fromkeys([*with_runs(name, (1, 4)), *with_runs(name + "y")])
+    assert model.vocabulary_.names == [*expected]
+
+
+def test_models_of_before_go_on_with_the_features_that_they_have(tmp_path):
+    texts = ["Kowalski", "word " * 40, "word " * 100, "Smith"]
+    model = OnlineClassifier(columns=FormerAuto("auto")).partial_fit(texts[:3], ["a", "b", "c"])
+    names = dict.fromkeys([*with_runs(texts[0]), *with_runs(texts[1]), *counted(texts[2:3])])
+    assert model.vocabulary_.names == [*names]
+    model.save(tmp_path / "model")
+    arrays, metadata = read_file(tmp_path / "model")
+    assert metadata["texts"] == [3, 708, EARLIEST]
+    write_file(tmp_path / "model", arrays, {**metadata, "texts": [3, 708]})
+    again = load(tmp_path / "model")
+    assert again._reader.texts == TextLengths(3, 708, EARLIEST)
+    assert_same(model.partial_fit(texts, [*"abcd"]), again.partial_fit(texts, [*"abcd"]))
+    assert not {"K", "^word"} & {*again.vocabulary_.names}
 
 
 @pytest.mark.parametrize(
@@ -144,7 +224,7 @@ def test_where_something_is_chosen_or_learnt_before_texts_are_words(model):
 # ---- laws ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("longest", [12, 90])
+@pytest.mark.parametrize("longest", [12, 180])
 @pytest.mark.parametrize("unfitted", CHOOSING_NOTHING, ids=repr)
 def test_texts_in_any_split_and_as_events_are_learnt_alike(unfitted, longest):
     texts, labels = stream(3, 60, longest)
@@ -158,7 +238,7 @@ def test_texts_in_any_split_and_as_events_are_learnt_alike(unfitted, longest):
     assert_same(whole, split)
     assert_same(whole, one)
     runs = any(name.startswith(" ") for name in whole.vocabulary_.names)
-    assert runs and (whole._reader.texts.n_characters > SHORT_TEXT * 60) == (longest == 90)
+    assert runs and (whole._reader.texts.n_characters > SHORT_TEXT * 60) == (longest == 180)
 
 
 @pytest.mark.parametrize("unfitted", CHOOSING_NOTHING, ids=repr)
@@ -233,7 +313,10 @@ def test_refused_texts_do_not_count():
     assert "_texts" not in vars(model)
 
 
-@pytest.mark.parametrize("lengths", [[1], [1, -2], [1.5, 2], "12", [True, 2], [2, 2**63]])
+@pytest.mark.parametrize(
+    "lengths",
+    [[1], [1, -2], [1.5, 2], "12", [True, 2], [2, 2**63], [1, 2, 0], [1, 2, 3], [1, 2, 2, 2]],
+)
 def test_damaged_lengths_are_refused(lengths: Iterable[Any], tmp_path):
     OnlineClassifier().learn_one("pay", "a").save(tmp_path / "model")
     arrays, metadata = read_file(tmp_path / "model")

@@ -13,7 +13,7 @@ from kesler.compact.characters import BLOCK_BITS, CLUSTERS, Map, characters
 from kesler.compact.layout import FRACTION, SPREAD, Content, bytes_of_records
 from kesler.compact.model import LEAST_COUNTS, ONE
 from kesler.compact.names import MIXED, NO_RUNS, Range, Terms, Words
-from kesler.data.texts import FIRST_CUT, RUN_LENGTH, SHORT_TEXT
+from kesler.data.texts import BEGINS, FIRST_CUT, RUNS, RUNS_OF_NAMES, TextLengths
 from kesler.sharing.exports.c_source import header_source, literal_text
 
 IN_LINE = 16  # numbers of a table
@@ -159,21 +159,33 @@ def _constants(content: Content) -> dict[str, Any]:
 
 
 def _constants_of_words(features: Words | Terms) -> dict[str, Any]:
-    """Return the numbers that say which texts are short."""
+    """Return the numbers that say which texts are short, and what their features are."""
     lengths = features.lengths if isinstance(features, Words) else None
+    known = lengths or TextLengths()
     return {
         "HAS_SHORT": int(lengths is not None),
-        "N_TEXTS": f"{0 if lengths is None else lengths.n_texts}u",
-        "N_CHARACTERS": f"{0 if lengths is None else lengths.n_characters}u",
-        "SHORT_TEXT": SHORT_TEXT,
-        "RUN_LENGTH": RUN_LENGTH,
+        "N_TEXTS": f"{known.n_texts}u",
+        "N_CHARACTERS": f"{known.n_characters}u",
+        "SHORT_TEXT": known.limits.short,
+        "NAME": known.limits.name if _has_names(features) else 0,
+        "BEGINNING": 0 if lengths is None else known.limits.beginning,
+        "LEAST_RUN": RUNS[0],
+        "LEAST_RUN_OF_NAMES": RUNS_OF_NAMES[0],
+        "LONGEST_RUN": RUNS[1],
     }
+
+
+def _has_names(features: Words | Terms) -> bool:
+    """Return whether there are texts that count as names."""
+    lengths = features.lengths if isinstance(features, Words) else None
+    return lengths is not None and lengths.runs("") == RUNS_OF_NAMES
 
 
 def _constants_of_terms(features: Words | Terms) -> dict[str, Any]:
     """Return the lengths of runs, the CRCs of what names begin with, and a bound of features."""
     if isinstance(features, Words):
-        terms, begins, n_short = Terms("", 1, NO_RUNS, NO_RUNS), ("", "", ""), 3
+        terms, begins = Terms("", 1, NO_RUNS, NO_RUNS), ("", "", "")
+        n_short = 4 * _n_of(RUNS_OF_NAMES if _has_names(features) else RUNS) - 1
     else:
         terms, begins, n_short = features, (":", "~", "<"), 0
     chars, subwords = terms.chars, terms.subwords
@@ -185,11 +197,12 @@ def _constants_of_terms(features: Words | Terms) -> dict[str, Any]:
         "MOST_CHARS": chars[1],
         "LEAST_SUBWORD": subwords[0],
         "MOST_SUBWORD": subwords[1],
-        "MOST_RUN": max(RUN_LENGTH, chars[1], subwords[1]),
+        "MOST_RUN": max(RUNS[1], chars[1], subwords[1]),
         "BEGIN_WORDS": words,
         "BEGIN_CHARS": across,
         "BEGIN_SUBWORDS": within,
         "BEGIN_CAPITALS": _begun(""),
+        "BEGIN_FIRST": _begun(BEGINS),
         "MOST_OF_CHARACTER": f"{3 * terms.ngrams + 9 * n_lengths + n_short}u",
     }
 

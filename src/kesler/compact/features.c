@@ -13,6 +13,7 @@ struct reading {
     size_t n_used;
     u64 n_unknown;
     u32 *spare; /* for as many characters as a word has, and one more */
+    u32 begin;     /* what the names of words begin with */
     u32 ngrams[4]; /* the CRCs of the last 1, 2 and 3 tokens with spaces between */
     int n_tokens;
     struct runs runs; /* of characters across words */
@@ -103,7 +104,7 @@ static void count_ngrams(struct reading *reading, const u32 *token, size_t n)
     const int longest = reading->n_tokens < NGRAMS ? ++reading->n_tokens : NGRAMS;
     for (int length = longest; length > 1; length--)
         crc[length] = with_characters(with_character(crc[length - 1], ' '), token, n);
-    crc[1] = with_characters(BEGIN_WORDS, token, n);
+    crc[1] = with_characters(reading->begin, token, n);
     for (int length = 1; length <= longest; length++)
         count(reading, crc[length]);
 }
@@ -204,8 +205,8 @@ static void take_word(struct reading *reading, const u32 *word, size_t n, int is
         take_consonants(reading, word, n);
 }
 
-/* Count the runs of characters of a line in capitals, with spaces around. */
-static void count_capitals(struct reading *reading, const u32 *line, size_t n)
+/* Count the runs of least or more characters of a line in capitals, with spaces around. */
+static void count_capitals(struct reading *reading, const u32 *line, size_t n, int least)
 {
     struct runs runs;
     runs.n = 0;
@@ -214,12 +215,12 @@ static void count_capitals(struct reading *reading, const u32 *line, size_t n)
         u32 more[4] = {c - 'a' < 26 ? c - 32 : c};
         const size_t n_more = c < 0x80 ? 1 : mapped(&uppers, c, more);
         for (size_t j = 0; j < n_more; j++)
-            count_runs(reading, &runs, more[j], BEGIN_CAPITALS, RUN_LENGTH, RUN_LENGTH);
+            count_runs(reading, &runs, more[j], BEGIN_CAPITALS, least, LONGEST_RUN);
     }
 }
 
-/* Count the features of a line of words with spaces between. */
-static void count_line(struct reading *reading, const u32 *line, size_t n, int is_short)
+/* Count the features of a line of words with spaces between; its runs of least or more if not 0. */
+static void count_line(struct reading *reading, const u32 *line, size_t n, int least)
 {
     size_t start = 0, before = 0;
     int is_cut = 0;
@@ -231,15 +232,15 @@ static void count_line(struct reading *reading, const u32 *line, size_t n, int i
         if (i < n && line[i] != ' ')
             continue;
         take_word(reading, line + start, i - start, is_cut);
-        if (is_short && before < start)
+        if (least && before < start)
             count(reading, with_characters(BEGIN_WORDS, line + before, i - before));
         before = start;
         start = i + 1;
     }
     if (MOST_CHARS && !n)
         count_across(reading, line, 0); /* a line without tokens has two spaces */
-    if (is_short)
-        count_capitals(reading, line, n);
+    if (least && n)
+        count_capitals(reading, line, n, least);
 }
 
 /* ---- scores --------------------------------------------------------------------------------- */
@@ -255,8 +256,10 @@ static void count_line(struct reading *reading, const u32 *line, size_t n, int i
  * them, a token of m letters has at most m + 1 runs of one length: 9 n subwords of each. The line
  * of all tokens has a space more than tokens, or two and no token: 9 n + 2 characters end as many
  * runs of each length. Of a short text, a word of n letters has a token if n is 1, else no more
- * than 3 n - 2, and with its pair and the space behind no more than 3 n. In capitals, a letter is
- * up to 3 characters, each of which ends a run, and so do two spaces around: 6 n + 2 features.
+ * than 3 n - 2, and with its pair no more than 3 n - 1. In capitals, a letter is up to 3 characters,
+ * each of which ends a run of each length, and so do the space behind the word and the first one: L
+ * runs of a character make (2 + 4 L) n features and L more at most. The words in the beginning of a
+ * long text have 3 n tokens once more.
  */
 static size_t most_features(size_t n)
 {
@@ -307,10 +310,42 @@ static u64 add_up(const struct reading *reading, int is_short, i64 *scores)
     return square;
 }
 
-/* Return whether a text of n characters is short among those that were learnt. */
-static int is_short_text(size_t n)
+/* Return whether texts are short on average, those that were learnt and one of n characters. */
+static int are_within(u64 limit, size_t n)
 {
-    return HAS_SHORT && N_CHARACTERS + (u64)n <= (u64)SHORT_TEXT * (N_TEXTS + 1);
+    return N_CHARACTERS + (u64)n <= limit * (N_TEXTS + 1);
+}
+
+/* Return the least length of the runs of a text of n characters, 0 if it is long. */
+static int least_run_of(size_t n)
+{
+    if (NAME && are_within(NAME, n))
+        return LEAST_RUN_OF_NAMES;
+    return HAS_SHORT && are_within(SHORT_TEXT, n) ? LEAST_RUN : 0;
+}
+
+/* Return the length of the beginning of a text of n characters. */
+static size_t beginning_of(const u32 *text, size_t n)
+{
+    if (n <= BEGINNING)
+        return n;
+    for (size_t i = BEGINNING; i; i--)
+        if (text[i] == ' ' || text[i] == '\n' || text[i] == '\t')
+            return i;
+    return BEGINNING;
+}
+
+/* Count the words of the beginning of a text of n bytes as features of their own. */
+static void count_beginning(
+    struct reading *reading, const u8 *text, size_t n, u32 *characters, u32 *line)
+{
+    const size_t some = n < 4 * (BEGINNING + 1) ? n : 4 * (BEGINNING + 1);
+    const size_t n_first = beginning_of(characters, decode(text, some, characters));
+    int is_plain;
+    size_t n_line = folded(characters, n_first, line, characters + 6 * n + 8, &is_plain);
+    n_line = units_of(line, n_line, is_plain, characters);
+    reading->begin = BEGIN_FIRST;
+    count_line(reading, characters, n_line, 0);
 }
 
 /* Write the score of each owner of entries for a text; return its squared length. */
@@ -318,7 +353,7 @@ static u64 score(const char *text, size_t n, i64 *scores, u32 *scratch)
 {
     u32 *const characters = scratch, *const line = scratch + 12 * n + 16;
     const size_t length = decode((const u8 *)text, n, characters);
-    const int is_short = is_short_text(length);
+    const int least = least_run_of(length);
     struct reading reading;
     int is_plain;
     size_t n_line = folded(characters, length, line, characters + 6 * n + 8, &is_plain);
@@ -330,10 +365,13 @@ static u64 score(const char *text, size_t n, i64 *scores, u32 *scratch)
     reading.spare = line;
     reading.n_used = 0;
     reading.n_unknown = 0;
+    reading.begin = BEGIN_WORDS;
     reading.n_tokens = reading.runs.n = 0;
     n_line = units_of(line, n_line, is_plain, characters);
-    count_line(&reading, characters, n_line, is_short);
-    return add_up(&reading, is_short, scores);
+    count_line(&reading, characters, n_line, least);
+    if (BEGINNING && !least)
+        count_beginning(&reading, (const u8 *)text, n, characters, line);
+    return add_up(&reading, least, scores);
 }
 
 /* Return e to the power of t, which is not above 0. */

@@ -4,9 +4,9 @@ A feature is known by the upper bits of the hash of its name, its key. The first
 the number of a bucket, whose records follow each other in the order of the rest of their keys: this
 rest, the number of entries, and for each entry a class and the number of a level.
 
-The flags of the header say what follows the labels: how the features of a column of texts are
-named, the intercepts of classes, and what label sets are decided by. In a file of label sets, an
-entry of the class after the last belongs to all labels.
+The flags of the header say which features texts have, and what follows the labels: how the
+features of a column of texts are named, the intercepts of classes, and what label sets are decided
+by. In a file of label sets, an entry of the class after the last belongs to all labels.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from kesler.compact.names import NO_RUNS, Range, Terms, Words
 from kesler.data.model_file import COMPACT as MAGIC
 from kesler.data.model_file import begins_with
-from kesler.data.texts import TextLengths
+from kesler.data.texts import EARLIEST, LATEST, TextLengths
 from kesler.errors import KeslerError
 
 HEADER = struct.Struct("<8sIIIIBBBBIqqdd")
@@ -38,8 +38,10 @@ WHOLE = 32767  # the largest level
 FRACTION, LARGEST_ODDS = 1 << 8, 1 << 30
 """Odds are integers, this fraction of the inverse temperature, and at most so large as offsets."""
 SPREAD = 2.0  # of the scores of a text, times their temperature, before rows have taught one
-WORDS_ONLY, TERMS, SETS, INTERCEPTS = 1, 2, 4, 8
-KNOWN_FLAGS = {of | kind for of in (0, WORDS_ONLY, TERMS) for kind in (0, SETS, INTERCEPTS)}
+WORDS_ONLY, TERMS, SETS, INTERCEPTS, LATEST_TEXTS = 1, 2, 4, 8, 16
+KNOWN_FLAGS = {
+    of | kind for of in (0, WORDS_ONLY, TERMS, LATEST_TEXTS) for kind in (0, SETS, INTERCEPTS)
+}
 MOST_NGRAMS, MOST_RUN = 3, 8
 
 Numbers = npt.NDArray[np.int64]
@@ -214,7 +216,9 @@ def _flags_of(features: Words | Terms) -> tuple[int, TextLengths]:
     """Return what the header says of features."""
     if isinstance(features, Terms):
         return TERMS, TextLengths()
-    return WORDS_ONLY * (features.lengths is None), features.lengths or TextLengths()
+    if features.lengths is None:
+        return WORDS_ONLY, TextLengths()
+    return LATEST_TEXTS * (features.lengths.version == LATEST), features.lengths
 
 
 def bytes_of_features(features: Words | Terms) -> bytes:
@@ -356,7 +360,8 @@ def _read(found: bytes, fields: list[Any]) -> Content:
     widths = Widths.given(n_owners, key, bucket, code)
     levels = cursor.numbers("<i2", 1 << code)
     labels, prefix = _labels(cursor.take(n_of_labels), n_classes, n_prefix)
-    lengths = None if flags & WORDS_ONLY else TextLengths(n_texts, n_characters)
+    version = LATEST if flags & LATEST_TEXTS else EARLIEST
+    lengths = None if flags & WORDS_ONLY else TextLengths(n_texts, n_characters, version)
     features = _terms(cursor) if flags & TERMS else Words(lengths)
     offsets = _offsets(cursor, n_classes, flags)
     buckets = cursor.numbers("<u4", (1 << bucket) + 1).astype(np.int64)

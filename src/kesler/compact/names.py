@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from kesler.data.texts import RUN_LENGTH, TextLengths, spaced, tokenize
+from kesler.data.texts import TextLengths, marked, runs, spaced, tokenize
 
 if TYPE_CHECKING:
     from kesler.data.schema.schema import Column
@@ -27,7 +27,7 @@ NO_RUNS: Range = (1, 0)
 
 @dataclass(frozen=True)
 class Words:
-    """The features of texts as strings: words and, of short texts, their pairs and runs of letters.
+    """The features of texts as strings: see :mod:`kesler.data.texts`.
 
     Parameters
     ----------
@@ -50,11 +50,13 @@ class Words:
         """Return the names of the features of a text, each as often as it occurs."""
         tokens, line, capitals = spaced(text)
         names = tokens.split()
-        if not self.is_short(text):
+        if self.lengths is None:
             return names
-        names += map(" ".join, pairwise(line.split()))
-        names += [capitals[i : i + RUN_LENGTH] for i in range(len(capitals) - RUN_LENGTH + 1)]
-        return names
+        if not self.is_short(text):
+            return [*names, *marked(self.lengths.beginning(text)).split()]
+        least, most = self.lengths.runs(text)
+        pairs = map(" ".join, pairwise(line.split()))
+        return [*names, *pairs, *runs(capitals, range(least, most + 1))]
 
 
 @dataclass(frozen=True)

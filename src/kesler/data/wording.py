@@ -6,7 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from kesler.data.texts import FIRST_CUT, GRAMS, cut, folded, letters_of, patterns, units
+from kesler.data.texts import (
+    BEGINNING,
+    BEGINS,
+    FIRST_CUT,
+    GRAMS,
+    cut,
+    folded,
+    letters_of,
+    patterns,
+    units,
+)
 
 Pieces = tuple[int, ...]
 """The numbers of pieces, for each letter that is meant."""
@@ -94,7 +104,7 @@ class Wording:
         Parameters
         ----------
         feature : str
-            A word, words with spaces between, or a run of characters.
+            A word, words with spaces between, a run of characters, or a word of the beginning.
         is_run : bool or None, default None
             Whether it is a run of characters; None for a text alone, whose features say so.
 
@@ -130,7 +140,14 @@ class Wording:
             return [tuple(p for _, at in words[i : i + n] for p in at) for i in starts]
         n = len(feature)
         owned = () if is_run is False else self._runs(n).get(feature, ())
-        return [found for i in owned if (found := self._owned(i, i + n))]
+        found = [pieces for i in owned if (pieces := self._owned(i, i + n))]
+        return found or (self._first_of(feature) if is_run is None else [])
+
+    def _first_of(self, feature: str) -> list[Pieces]:
+        """Return the pieces of a word of the beginning, for each place where it stands in it."""
+        word = feature.removeprefix(BEGINS)
+        found = [self._words_of(1)[i][1] for i in self._words(1).get(word, ())]
+        return [pieces for pieces in found if self.pieces[pieces[0]].start < BEGINNING]
 
     def _words_of(self, n: int) -> list[tuple[str, Pieces]]:
         """Return the words that are features alone, or those of which n together are one."""

@@ -49,8 +49,8 @@ def train_supervised(
     minn, maxn : int from 1 to 8, optional
         The lengths of the runs of characters within words that are features, with the spaces
         around a word; 0 for none. Longer ones take more memory. `minn` without `maxn` has no
-        effect, and warns. By default short texts have runs of 4 characters across words, and
-        others none.
+        effect, and warns. By default short texts have runs of 4 characters across words,
+        names shorter ones as well, and others none.
     loss : "softmax", "hs", "ns" or "ova", optional
         "ova" learns label sets even if each line has one label; the others have no effect.
     label : str, default "__label__"

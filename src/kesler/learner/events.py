@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.rows import MAX_FEATURES, Rows, Vocabulary
-from kesler.data.texts import plain, spaced, tokenize
+from kesler.data.texts import marked, plain, spaced, tokenize
 from kesler.interrupts import Postponed
 from kesler.learner.targets import Answers
 from kesler.state.fields import Arrays
@@ -111,42 +111,55 @@ class Event:
             return {*map(type, entry)} == {str}
         return has_read
 
-    def read_text(self, text: str, names: Vocabulary, *, joins: bool) -> bool:
+    def read_text(self, text: str, names: Vocabulary, beginning: str = "", *, joins: bool) -> bool:
         """Read the words of a text and their counts; return whether its letters could be read.
 
         Parameters
         ----------
-        text : split into words as by :func:`kesler.data.texts.counted`.
+        text : read as by :func:`kesler.data.texts.with_beginning`.
         names, joins : as for `read_mapping`.
+        beginning : of the text.
         """
         from kesler.compiled.trial.signs import kinds_of_plain, kinds_of_spaced
         from kesler.compiled.trial.texts import read_text
 
         if not self._kernels.can_read(read_text):
             return False
-        line = plain(text)
-        if line is not None and self._read_words(line, kinds_of_plain(), names, joins=joins):
+        line, first = plain(text), marked(beginning)
+        if line is not None and self._read_words(line, kinds_of_plain(), first, names, joins=joins):
             if self.n_entries:
                 return True
-        return self._read_words(" ".join(tokenize(text)), kinds_of_spaced(), names, joins=joins)
+        line = " ".join(tokenize(text))
+        return self._read_words(line, kinds_of_spaced(), first, names, joins=joins)
 
     def _read_words(
-        self, line: str, kinds: npt.NDArray[np.uint8], names: Vocabulary, *, joins: bool
+        self,
+        line: str,
+        kinds: npt.NDArray[np.uint8],
+        first: str,
+        names: Vocabulary,
+        *,
+        joins: bool,
     ) -> bool:
         """Read the words of a line by the kinds of characters; return whether it could be read."""
+        from kesler.compiled.trial.signs import kinds_of_spaced
         from kesler.compiled.trial.texts import read_text
 
         numbers = names.indices
-        self._reserve_names(names, len(line) // 2 + 1)
-        n = read_text(self.address, id(line), kinds, id(numbers), joins)
+        self._reserve_names(names, (len(line) + len(first)) // 2 + 2)
+        lines = id(line), kinds, id(first), kinds_of_spaced()
+        n = read_text(self.address, *lines, id(numbers), joins)
         return self._has_read(n, len(numbers), dense=False, of_words=True)
 
-    def read_short_text(self, text: str, names: Vocabulary, *, joins: bool) -> bool:
+    def read_short_text(
+        self, text: str, lengths: tuple[int, int], names: Vocabulary, *, joins: bool
+    ) -> bool:
         """Read a text as :func:`kesler.data.texts.with_runs`; return whether it could be read.
 
         Parameters
         ----------
         text, names, joins : as for `read_text`.
+        lengths : of the runs of characters.
         """
         from kesler.compiled.trial.signs import kinds_of_spaced
         from kesler.compiled.trial.texts import read_short_text
@@ -154,9 +167,10 @@ class Event:
         if not self._kernels.can_read(read_short_text):
             return False
         (tokens, words, capitals), numbers = spaced(text), names.indices
-        self._reserve_names(names, len(tokens) + len(capitals) + 1)
+        least, most = lengths
+        self._reserve_names(names, len(tokens) + (most - least + 1) * len(capitals) + 1)
         addresses = self.address, id(tokens), id(words), id(capitals)
-        n = read_short_text(*addresses, kinds_of_spaced(), id(numbers), joins)
+        n = read_short_text(*addresses, least, most, kinds_of_spaced(), id(numbers), joins)
         return self._has_read(n, len(numbers), dense=False, of_words=True)
 
     def read_array(self, x: npt.NDArray[Any], *, takes_missing: bool = False) -> bool:

@@ -132,7 +132,7 @@ class MarkedText(NamedTuple):
     Examples
     --------
     >>> from kesler import OnlineClassifier
-    >>> model = OnlineClassifier().fit(["lost card", "exchange rate"] * 5, ["card", "rate"] * 5)
+    >>> model = OnlineClassifier().fit(["a lost card", "exchange rates"] * 5, ["card", "rate"] * 5)
     >>> marked = model.explain_one("my lost card").texts[0]
     >>> [marked.text[span.start : span.end] for span in marked.spans if span.margin > 0]
     ['lost', 'card']

@@ -128,7 +128,7 @@ def predict_top(self: Model, X: Any, n: int = 5) -> list[list[TopLabel]]:
     >>> from kesler import OnlineClassifier
     >>> model = OnlineClassifier().fit(["win cash", "team lunch", "cash now"], [1, 2, 1])
     >>> model.predict_top(["cash"], 1)
-    [[TopLabel(label=1, score=0.99..., probability=0.87...)]]
+    [[TopLabel(label=1, score=1.04..., probability=0.87...)]]
     """
     return [
         found for rows in self._input.rows_to_score(self, X) for found in top_of_rows(self, rows, n)

@@ -88,7 +88,28 @@ class OnlineLearner:
     label_budget: Any = None
     memory_limit: int | str | None = None
 
-    on_mismatch: str  # of the estimators that have it; further settings are in `settings/table.py`
+    # Further settings, of the estimators whose constructors take them.
+    on_mismatch: str
+    hypotheses: Any
+    feature_map: Any
+    link: Any
+    averaged: bool
+    costs: Any
+    intercept: float | str
+    sigma: float | str
+    budget: Any
+    preconditioner: Any
+    on_new_class: str
+    preprocessing: Any
+    replay: Any
+    decision: str
+    C: float | None
+    eta: float | None
+    delta: float | None
+    r: float | None
+    uncertainty: bool | str
+    tree: Any
+
     notes_: dict[str, Any]  # of a loaded model
     _learner: AnyLearner | None = None
     _reader: Reader | None = None
@@ -146,9 +167,10 @@ or texts
             different kinds (parameter `columns`). The features of a text are its words, runs of
             letters, digits and apostrophes in lower case, with their counts, which the default
             damps (:class:`~kesler.preprocessing.Counts`); with another preprocessing, or none,
-            each word has the value 1. If no update is chosen and the texts so far, with this one,
-            have at most 160 characters on average, its pairs of words and its runs of 4 characters
-            are features as well.
+            each word has the value 1. If no update is chosen, a text has further features by the
+            mean number of characters of the texts so far, with this one: up to 300, its pairs of
+            words and its runs of 4 characters, up to 12 those of 1 to 4; above 300, the words of
+            its first 250 characters once more, as features of their own, such as "^win".
             Learners with sub-experts take :class:`~kesler.Ratings`, or mappings {label: ratings}.
         y : sequence of targets, one for each row
             See the class. Labels are numbers, text, tuples or any type that is hashable and can be
@@ -601,7 +623,7 @@ or sparse row
         ...     if mail.query_one(words):
         ...         mail = mail.learn_one(words, folder)
         >>> mail.n_offered_, mail.n_asked_, mail.n_trials_
-        (99, 41, 42)
+        (99, 42, 43)
         """
         from kesler.online.querying import query_one
 
@@ -1049,7 +1071,7 @@ or sparse row
                 finally:
                     if learner.trials_run[0] > n_trials:
                         if type(x) is str and reader.texts is not None:
-                            reader.count_text(len(x))
+                            reader.texts = reader.texts.and_text(len(x))
                         if learner.memory is not None:
                             learner.memory.count(learner.event.indices)
                 reader.forget_names(n_names)

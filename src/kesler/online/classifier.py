@@ -281,7 +281,7 @@ default "auto"
     1; one-vs-rest hinge loss with the AdaGrad preconditioner and steps that never overshoot; one
     hypothesis for each class, with an intercept, and two for all classes, over the relative and the
     plain contrast of word frequencies; of short texts also pairs of words and runs of characters,
-    see `fit`.
+    of long ones the words of the beginning, see `fit`.
 
     If rows list every feature, the default is an ensemble of five learners: softmax with AdaGrad
     over z-scores, bins and pairs of bins; least squares with the second-order preconditioner over

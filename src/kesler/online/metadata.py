@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kesler.data.rows import MAX_FEATURES
+from kesler.data.texts import LIMITS
 from kesler.hypotheses import Grouped
 from kesler.learner.learner import Learner
 from kesler.state.fields import damaged
@@ -63,8 +64,10 @@ def _is_count(value: Any) -> bool:
 
 
 def _are_lengths(value: Any) -> bool:
-    """Return whether a value states a number of texts and one of characters."""
-    return _are(lambda n: is_integer(n) and 0 <= n <= MOST_ROWS)(value) and len(value) == 2
+    """Return whether a value states a number of texts, one of characters and their features."""
+    if not _are(lambda n: is_integer(n) and 0 <= n <= MOST_ROWS)(value):
+        return False
+    return len(value) == 2 or (len(value) == 3 and value[2] in LIMITS)  # files of before have two
 
 
 def _are_estimates(value: Any) -> bool:
@@ -106,7 +109,10 @@ OF_FILE = {
     "sub_experts": Entry(_NAMES, _are_names),
     "width": Entry(f"{_COUNT}, or null", _or_none(_is_count)),
     "declared": Entry(_LABELS, _distinct_labels),
-    "texts": Entry("two counts, of texts and characters, or null", _or_none(_are_lengths)),
+    "texts": Entry(
+        "counts of texts and characters, and a version, or null",
+        _or_none(_are_lengths),
+    ),
     "table": Entry("a table, or null", _or_none(lambda value: isinstance(value, dict))),
     "uncertainty": Entry(
         "a description of estimates of uncertainty, or null", _or_none(_are_estimates)

@@ -16,10 +16,11 @@ from kesler.data.inputs import texts_of
 from kesler.data.ratings import Ratings
 from kesler.data.rows import Rows, Vocabulary
 from kesler.data.sparse_rows import is_sparse
-from kesler.data.texts import TextLengths, counted, with_runs
+from kesler.data.texts import TextLengths, counted, with_beginning, with_runs
 from kesler.errors import KeslerError, MismatchWarning, warn
 from kesler.learner.events import DICTIONARIES, Event
 from kesler.online.columns import ColumnReader, learns_again
+from kesler.settings.table import version_of_texts
 
 if TYPE_CHECKING:
     from kesler.data.schema.entries import Entries
@@ -53,7 +54,7 @@ class Reader:
         self.texts: TextLengths | None = None
         self.columns = ColumnReader()
         self.merged = set[Any]()
-        self._to_count: list[int] = []  # lengths of texts that are being learnt
+        self._to_count: list[TextLengths] = []  # with each text that is being learnt
         self._n_counted = 0  # rows that had been learnt before these
 
     def begin_again(self) -> None:
@@ -264,7 +265,7 @@ class Reader:
         """
         is_default = model._maker.is_default(model.get_params(deep=False))
         if self.texts is None and is_default and not self._knows_features(model):
-            return TextLengths()
+            return TextLengths(version=version_of_texts(model.columns))
         return self.texts
 
     def text_rows(self, model: Model, texts: Sequence[str], weights: Any, *, learn: bool) -> Rows:
@@ -274,12 +275,12 @@ class Reader:
             return replace(rows, of_words=True)
         names, known = self._vocabulary(model), self.earlier_texts(model)
         event = Event() if model._learner is None else model._learner.event
-        pieces, to_count, counts = [], list[int](), learn and not learns_again(model)
+        pieces, to_count, counts = [], list[TextLengths](), learn and not learns_again(model)
         for i, text in enumerate(texts):
             pieces.append(_entries_of(text, known, event, names, learn=learn))
             if counts and known is not None and (weights is None or weights[i]):
                 known = known.and_text(len(text))
-                to_count.append(len(text))
+                to_count.append(known)
         if counts:
             self._to_count, self._n_counted = to_count, n_learnt(model)
         indices, values = map(np.concatenate, zip(*pieces, strict=True))
@@ -296,13 +297,8 @@ class Reader:
     def count_texts(self, model: Model) -> None:
         """Add the lengths of the texts that were learnt since they were read."""
         if self._to_count:
-            lengths, self._to_count = self._to_count[: n_learnt(model) - self._n_counted], []
-            for length in lengths:
-                self.count_text(length)
-
-    def count_text(self, length: int) -> None:
-        """Add a text of this many characters to those learnt."""
-        self.texts = (self.texts or TextLengths()).and_text(length)
+            counted, self._to_count = self._to_count[: n_learnt(model) - self._n_counted], []
+            self.texts = counted[-1] if counted else self.texts
 
     def words_of(self, model: Model, texts: Sequence[str]) -> dict[str, float]:
         """Return the features of the texts of a row by name, read as one."""
@@ -445,12 +441,17 @@ def _read_text(
     learn: bool,
 ) -> bool:
     """Read the features of a text into an event; return whether its letters could be read."""
-    if known is not None and known.is_short(text):
-        return event.read_short_text(text, names, joins=learn)
-    return event.read_text(text, names, joins=learn)
+    if known is None:
+        return event.read_text(text, names, joins=learn)
+    if known.is_short(text):
+        return event.read_short_text(text, known.runs(text), names, joins=learn)
+    return event.read_text(text, names, known.beginning(text), joins=learn)
 
 
 def _features_of_text(text: str, known: TextLengths | None) -> dict[str, float]:
     """Return the features of a text by name, given the lengths of the texts before it."""
-    is_short = known is not None and known.is_short(text)
-    return with_runs(text) if is_short else counted([text])
+    if known is None:
+        return counted([text])
+    if known.is_short(text):
+        return with_runs(text, known.runs(text))
+    return with_beginning(text, known.beginning(text))

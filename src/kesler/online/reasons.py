@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kesler.data.texts import BEGINS
 from kesler.data.wording import Wording
 from kesler.learner.explanations import Explanation, MarkedText, Span, Terms
 
@@ -195,7 +196,7 @@ class Marking:
 def _are_words(names: Sequence[str | int]) -> bool:
     """Return whether the features of a text alone are words of ASCII: they have no spaces."""
     joined = " ".join(map(str, names))
-    return joined.isascii() and joined.count(" ") == len(names) - 1
+    return joined.isascii() and BEGINS not in joined and joined.count(" ") == len(names) - 1
 
 
 def name_of_cell(column: str, cell: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import astuple
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from kesler.data import model_file
 from kesler.data.rows import Vocabulary
-from kesler.data.texts import TextLengths
+from kesler.data.texts import EARLIEST, TextLengths
 from kesler.errors import KeslerError
 from kesler.learner.ensemble import AnyLearner, EnsembleLearner
 from kesler.learner.kernel_learner import KernelLearner
@@ -154,7 +155,7 @@ def _names(model: Any, learner: AnyLearner) -> dict[str, Any]:
         "sub_experts": None if experts is None else experts.names[: learner.n_sub_experts],
         "width": reader.width,
         "declared": declared,
-        "texts": None if lengths is None else [lengths.n_texts, lengths.n_characters],
+        "texts": None if lengths is None else [*astuple(lengths)],
         "table": None if table is None else table.to_json(),
     }
 
@@ -255,7 +256,8 @@ def _hand_over(model: Any, metadata: dict[str, Any]) -> None:
         model._learner.classes.require_admissible(metadata["declared"])
         model._declared = metadata["declared"]
     if metadata["texts"] is not None:
-        reader.texts = TextLengths(*metadata["texts"])
+        n_texts, n_characters, version = [*metadata["texts"], EARLIEST][:3]
+        reader.texts = TextLengths(n_texts, n_characters, version)
     if metadata["table"] is not None:
         from kesler.online.columns import given_columns, on_mismatch
         from kesler.online.table_state import restored as restored_table

@@ -39,7 +39,7 @@ PACKAGES = (
 UNREADABLE = (AttributeError, ImportError, LookupError, RecursionError, TypeError, ValueError)
 """What is raised where JSON does not have the form of settings."""
 
-FORMAT = 3
+FORMAT = 4
 """The version of the form; those before are brought to it by :mod:`kesler.settings.former`."""
 
 

@@ -27,8 +27,11 @@ def settings(written: Mapping[str, Any]) -> Settings:
     if written.get("format", 1) == 1:
         written = _of_format_1(written)
     parameters, name = {**written["parameters"]}, written["name"]
-    if parameters.get("intercept") == "auto" and name in _WITHOUT_INTERCEPT:
+    is_of_3 = written["format"] == 3
+    if parameters.get("intercept") == "auto" and name in _WITHOUT_INTERCEPT and not is_of_3:
         parameters["intercept"] = FormerAuto("auto")
+    if parameters.get("columns", "auto") == "auto" and name != "LinearMax":
+        parameters["columns"] = FormerAuto("auto")
     return {**written, "parameters": parameters}
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kesler.data.texts import EARLIEST, LATEST
+
 AUTO = "auto"
 """The value of a setting that is not chosen: it follows from the rows and the other settings."""
 
@@ -434,9 +436,18 @@ def given_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class FormerAuto(str):
-    """The intercept "auto" of settings before format 3: words had none by default."""
+    """What "auto" meant in settings of a format before.
+
+    Words had no intercept before format 3, and texts their first features before format 4, which
+    the setting `columns` stands for.
+    """
 
     __slots__ = ()
+
+
+def version_of_texts(columns: Any) -> int:
+    """Return the version of the features of texts, a key of :data:`kesler.data.texts.LIMITS`."""
+    return EARLIEST if isinstance(columns, FormerAuto) else LATEST
 
 
 def as_meant(given: Mapping[str, Any], *, dense: bool) -> Mapping[str, Any]:

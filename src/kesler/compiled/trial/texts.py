@@ -90,13 +90,13 @@ def add_word(read, n, letters, n_bytes):
 
 
 @inlined
-def list_words(read, text, kinds):
-    """List the distinct words and signs of a folded text; return their number."""
+def list_words(read, n, text, kinds):
+    """List the distinct words and signs of a folded text, after n words; return their number."""
     place = letters_of(text, read.cursor.ctypes.data)
     if place == 0:
         forget_failure()
-        return NOT_READ
-    first, end, n, start = place, place + read.cursor[0], 0, place
+        return NOT_READ - n
+    first, end, start = place, place + read.cursor[0], place
     while place < end:
         width = width_at(place)
         code = code_at(place, width)
@@ -158,8 +158,8 @@ def list_pairs(read, n, text):
 
 
 @inlined
-def list_runs(read, n, text):
-    """List the runs of `LENGTH_OF_RUNS` characters of a text, after n words and pairs."""
+def list_runs(read, n, text, length):
+    """List the runs of a number of characters of a text, after n words, pairs and other runs."""
     first = letters_of(text, read.cursor.ctypes.data)
     if first == 0:
         forget_failure()
@@ -168,7 +168,7 @@ def list_runs(read, n, text):
     while last < end:
         last += width_at(last)
         n_characters += 1
-        if n_characters >= LENGTH_OF_RUNS:
+        if n_characters >= length:
             n = add_word(read, n, first, last - first)
             first += width_at(first)
     return n
@@ -182,28 +182,35 @@ def numbered(read, n, numbers, joins):
     return n if n >= 0 and find_words(read, n, numbers, joins) else np.int64(NOT_READ)
 
 
-@kernel(INT(INT, INT, BYTES, INT, INT), nogil=False)
-def read_text(event, text, kinds, numbers, joins):
+@kernel(INT(INT, INT, BYTES, INT, BYTES, INT, INT), nogil=False)
+def read_text(event, text, kinds, first, kinds_of_first, numbers, joins):
     """Read the words of a folded text, with their counts; return the number of different ones.
 
-    Text and the dictionary of the numbers of words are given by their addresses; new words are
-    added to it if `joins`, otherwise they get the number of the next word.
+    Text, its first words, which are read unless the text has none, and the dictionary of the
+    numbers of words are given by their addresses; new words are added to it if `joins`, otherwise
+    they get the number of the next word.
     """
     read = event_at(event)
-    return numbered(read, list_words(read, text, kinds), numbers, joins)
+    n = list_words(read, 0, text, kinds)
+    if n > 0:
+        n = list_words(read, n, first, kinds_of_first)
+    return numbered(read, n, numbers, joins)
 
 
-@kernel(INT(INT, INT, INT, INT, BYTES, INT, INT), nogil=False)
-def read_short_text(event, tokens, words, capitals, kinds, numbers, joins):
+@kernel(INT(INT, INT, INT, INT, INT, INT, BYTES, INT, INT), nogil=False)
+def read_short_text(event, tokens, words, capitals, least, most, kinds, numbers, joins):
     """Read the tokens, pairs of words and runs of characters of a text; return their number.
 
-    tokens, words, capitals : as :func:`kesler.data.texts.spaced` returns them; the others are as
-    for `read_text`. Each has the value 1.
+    tokens, words, capitals : as :func:`kesler.data.texts.spaced` returns them.
+    least, most : the lengths of runs; the others are as for `read_text`. Each has the value 1.
     """
     read = event_at(event)
-    n = list_words(read, tokens, kinds)
+    n = list_words(read, 0, tokens, kinds)
     if n >= 0:
-        n = list_runs(read, list_pairs(read, n, words), capitals)
+        n = list_pairs(read, n, words)
+    for length in range(least, most + 1):
+        if n >= 0:
+            n = list_runs(read, n, capitals, length)
     for i in range(n):
         read.values[i] = 1.0
     return numbered(read, n, numbers, joins)

@@ -32,18 +32,19 @@ from kesler.data.schema.schema import (
     named_column,
 )
 from kesler.data.schema.sequences import K_OF_PROTEIN, K, are_nucleotides
-from kesler.data.texts import RUN_LENGTH, SHORT_TEXT, n_words, tokenize, units
+from kesler.data.texts import RUNS, RUNS_OF_NAMES, n_words, tokenize, units
 
 N_ROWS = 50
 """The number of rows from which kinds are inferred."""
 
 NEARLY_UNIQUE = 0.9  # of at least MANY cells
 LONG = 8.0  # words in the mean cell: text, even if texts are repeated
+SHORT = 160  # characters in the mean cell of texts whose pairs and runs are features
 NAMED_ID = re.compile(r"(?:^|[^a-z])(?:id|ids|uid|uuid|guid|key)$|[a-z]I[dD]$|unnamed: 0|^$")
 FEW_WORDS = 4.0  # in the mean cell: names, such as those of streets
 TRUTH_VALUES = "truth values"
 """The reason of columns that hold True and False alone."""
-NAMES, PARTS = 2.0, (1, 4)  # words in the mean cell of names, and their runs of characters
+NAMES = 2.0  # words in the mean cell of names
 DAYS, DAY_NUMBER = "%Y%m%d", re.compile(r"(?:19|20)\d{6}")  # 20261231
 UNSPACED = 12.0  # characters in the mean token: words that are not separated by spaces
 
@@ -296,11 +297,11 @@ def _options_of(texts: list[str], *, alone: bool = False) -> dict[str, Any]:
     {'ngrams': 1, 'chars': (1, 4)}
     """
     if alone and len(texts) > 1 and sum(len(tokenize(t)) for t in texts) < NAMES * len(texts):
-        return {"ngrams": 1, "chars": PARTS}
+        return {"ngrams": 1, "chars": RUNS_OF_NAMES}
     n_units, n_characters = sum(len(units(t)) for t in texts), sum(map(len, texts))
-    is_short = len(texts) > 1 and n_characters <= SHORT_TEXT * len(texts)
+    is_short = len(texts) > 1 and n_characters <= SHORT * len(texts)
     is_sentence = n_units >= FEW_WORDS * len(texts) or n_characters > UNSPACED * n_units
-    return {"ngrams": 2, "chars": (RUN_LENGTH, RUN_LENGTH)} if is_short and is_sentence else {}
+    return {"ngrams": 2, "chars": RUNS} if is_short and is_sentence else {}
 
 
 def _is_code(text: str) -> bool:
