@@ -30,6 +30,7 @@ OPTIONS = {
     "subwords": {"ngrams": 2, "subwords": (2, 4)},
     "characters": {"ngrams": 0, "chars": (1, 4)},
     "all": {"ngrams": 3, "chars": (2, 5), "subwords": (1, 8)},
+    "beginning": {"ngrams": 2, "chars": (3, 4), "beginning": True},
 }
 NAMES = pytest.mark.parametrize("name", OPTIONS)
 COLUMN = "a:=ß"  # the signs of names, in a name
@@ -100,7 +101,7 @@ ALL = pytest.mark.parametrize(
 # ---- features and files ---------------------------------------------------------------------
 
 
-def naive_terms(text, ngrams=1, chars=(1, 0), subwords=(1, 0)):
+def naive_terms(text, ngrams=1, chars=(1, 0), subwords=(1, 0), beginning=False):
     """Count the terms of a text by their definition."""
     words = tokenize(text)
     line, found = f" {' '.join(words)} ", Counter()
@@ -112,12 +113,15 @@ def naive_terms(text, ngrams=1, chars=(1, 0), subwords=(1, 0)):
         for word in (f" {word} " for word in words):
             runs = (word[i : i + n] for i in range(len(word) - n + 1))
             found.update("<" + run for run in runs if run != " ")
+    if beginning:
+        first = text if len(text) <= 250 else re.match(r"(?s).{1,250}(?=[ \n\t])|.{250}", text)[0]
+        found.update("^" + word for word in tokenize(first))
     return found
 
 
 @NAMES
 def test_the_terms_of_a_row_are_those_of_a_table(name):
-    texts = [*odd_texts(1000, 1), "ـ", "x ـ y", "مـ"]
+    texts = [*odd_texts(1000, 1), *long_texts(60, 1), "x" * 300, "ـ", "x ـ y", "مـ"]
     for text, row in zip(texts, entries_of_texts("t", texts, OPTIONS[name]), strict=True):
         one = terms_of("t", text, OPTIONS[name])
         assert {*row} == {*one} == {"t" + term for term in naive_terms(text, **OPTIONS[name])}
@@ -131,13 +135,14 @@ class Reference:
         _, _, k, n, n_names, self.key, bucket, code, flags, *rest = struct.unpack_from(
             "<8sIIIIBBBBIqqdd", found
         )
-        assert flags & ~12 == 2
+        assert flags & ~28 == 2
         self.k, self.has_sets, self.inverse, at = k, bool(flags & 4), rest[3], 64
         self.lapse = rest[4]
         levels = struct.unpack_from(f"<{2**code}h", found, at)
         at += 2 * 2**code + n_names
         ngrams, *runs, n_column = struct.unpack_from("<5BH", found, at)
         self.options = {"ngrams": ngrams, "chars": runs[:2], "subwords": runs[2:]}
+        self.options["beginning"] = bool(flags & 16)
         self.column, at = found[at + 7 : at + 7 + n_column].decode(), at + 7 + n_column
         if flags & 12:
             numbers = struct.unpack_from(f"<{self.has_sets + k}i", found, at)

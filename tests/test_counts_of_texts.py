@@ -1,4 +1,4 @@
-"""Texts in any form have the features of a dictionary of their counts."""
+"""Texts in any form have the features of a dictionary of their counts, long ones of two."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from kesler.preprocessing import Counts
 from kesler.readers import open_stream
 from kesler.updates import AROW
 
-WORDS = [f"word{chr(97 + i)}" for i in range(26)]
+WORDS = [f"word{first}{second}" for first in "abcdefghijklmnopqrstuvwxyz" for second in "abc"]
 LABELS = ["a", "b", "c"]
 COUNTING = {
     "default": {},
@@ -25,6 +25,7 @@ COUNTING = {
     "scaled": {"update": "pa1", "preprocessing": "scale"},
     "named rule": {"update": "pa1", "preprocessing": Counts(idf=True)},
 }
+CHOOSING_NO_UPDATE = ("default", "ensemble", "kernel")
 NOT_COUNTING = {
     "pa1": {"update": "pa1"},
     "softmax": {"update": "softmax", "hypotheses": "multi"},
@@ -36,13 +37,22 @@ def texts_of(seed, n=80):
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=n)
     chances = rng.dirichlet(np.full(len(WORDS), 0.3), size=3)
-    texts = [" ".join(rng.choice(WORDS, size=rng.integers(30, 60), p=chances[c])) for c in y]
+    texts = [" ".join(rng.choice(WORDS, size=rng.integers(60, 90), p=chances[c])) for c in y]
     return texts, [LABELS[c] for c in y]
 
 
 def counts_of(texts):
     """Return how often each text has each word, computed apart from the library."""
     return [{word: float(n) for word, n in Counter(text.split()).items()} for text in texts]
+
+
+def with_beginnings(texts):
+    """Return the counts of each text, and those of the words in its first 250 characters."""
+    firsts = counts_of(text[:250].rpartition(" ")[0] for text in texts)
+    return [
+        row | {f"^{word}": n for word, n in first.items()}
+        for row, first in zip(counts_of(texts), firsts, strict=True)
+    ]
 
 
 def learnt_by(how, model, rows, y):
@@ -60,7 +70,7 @@ def learnt_by(how, model, rows, y):
 @pytest.mark.parametrize("name", COUNTING)
 def test_strings_are_learnt_as_their_counts(name, how):
     texts, y = texts_of(seed=len(name))
-    rows = counts_of(texts)
+    rows = with_beginnings(texts) if name in CHOOSING_NO_UPDATE else counts_of(texts)
     of_texts, of_counts = (
         learnt_by(how, OnlineClassifier(**COUNTING[name]), each[:60], y[:60])
         for each in (texts, rows)
@@ -68,7 +78,9 @@ def test_strings_are_learnt_as_their_counts(name, how):
     expected = of_counts.decision_function(rows)
     for given in (texts, rows):
         assert_array_equal(of_texts.decision_function(given), expected)
-    assert_array_equal(of_counts.decision_function(texts), expected)
+    words = learnt_by(how, OnlineClassifier(**COUNTING[name]), counts_of(texts)[:60], y[:60])
+    of_words = words.decision_function(counts_of(texts))
+    assert_array_equal(words.decision_function(texts), of_words)
     one_by_one = [of_texts.predict_one(text) for text in texts]
     assert one_by_one == of_counts.predict(rows).tolist()
     ones = [dict.fromkeys(row, 1.0) for row in rows]
@@ -122,10 +134,9 @@ def test_label_sets_of_texts_are_learnt_from_counts():
     texts, y = texts_of(seed=12)
     sets = [[label] if i % 3 else [label, "d"] for i, label in enumerate(y)]
     of_texts = OnlineMultilabelClassifier().fit(texts, sets)
-    of_counts = OnlineMultilabelClassifier().fit(counts_of(texts), sets)
-    assert_array_equal(
-        of_texts.decision_function(texts), of_counts.decision_function(counts_of(texts))
-    )
+    rows = with_beginnings(texts)
+    of_counts = OnlineMultilabelClassifier().fit(rows, sets)
+    assert_array_equal(of_texts.decision_function(texts), of_counts.decision_function(rows))
 
 
 def lines_of_json(path, texts, y):
@@ -145,11 +156,10 @@ def mail_of(path, texts, y):
 
 
 @pytest.mark.parametrize("rule", ["default", "pa1"])
-@pytest.mark.parametrize("write", [lines_of_json, mail_of])
-def test_files_of_texts_are_learnt_as_their_counts(write, rule, tmp_path, monkeypatch):
+def test_mail_is_learnt_as_its_counts(rule, tmp_path, monkeypatch):
     texts, y = texts_of(seed=len(rule))
     monkeypatch.chdir(tmp_path)
-    rows = write(tmp_path / "rows.jsonl", texts, y)
+    rows = mail_of(tmp_path / "rows.jsonl", texts, y)
     chosen = [] if rule == "default" else ["--update", rule]
     assert main(["learn", "model.kesler", "rows.jsonl", *chosen]) == 0
     model = load("model.kesler")
@@ -159,6 +169,18 @@ def test_files_of_texts_are_learnt_as_their_counts(write, rule, tmp_path, monkey
         rows = [dict.fromkeys(row, 1.0) for row in rows]
         expected = OnlineClassifier(update=rule).partial_fit(rows, y)
     assert_array_equal(model.decision_function(rows), expected.decision_function(rows))
+
+
+@pytest.mark.parametrize("rule", ["auto", "pa1"])
+def test_files_of_texts_are_learnt_as_frames_of_them(rule, tmp_path, monkeypatch):
+    texts, y = texts_of(seed=len(rule))
+    monkeypatch.chdir(tmp_path)
+    lines_of_json(tmp_path / "rows.jsonl", texts, y)
+    assert main(["learn", "model.kesler", "rows.jsonl", "--update", rule]) == 0
+    frame = pd.DataFrame({"text": texts})
+    expected = OnlineClassifier(update=rule).partial_fit(frame, y)
+    model = load("model.kesler")
+    assert_array_equal(model.decision_function(frame), expected.decision_function(frame))
 
 
 @pytest.mark.parametrize("update", ["auto", "pa1"])

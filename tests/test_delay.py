@@ -303,7 +303,7 @@ def test_what_is_no_number_of_rows_is_refused(delay):
     for run in (progressive_validate, lambda m, *given, **d: compare([m], *given, **d)):
         with pytest.raises(
             KeslerError,
-            match=r"delay=.* must be an integer of 0 or more: it is by how many rows answers",
+            match=r"delay=.* must be an integer of 0 or more: answers arrive so many rows late",
         ):
             run(OnlineClassifier(), MATRIX, TARGETS, delay=delay)
 

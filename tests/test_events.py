@@ -243,9 +243,11 @@ def test_a_named_event_is_refused_as_in_a_batch_and_leaves_no_trace(x):
 )
 def test_a_refused_label_leaves_no_name(rows, columns, label):
     model = by_events(OnlineClassifier(columns=columns), [(rows[0], 0), (rows[1], 1)])
+    names = [*model.vocabulary_.names]
     with pytest.raises(KeslerError, match="label"):
         model.learn_one(rows[2], label)
-    assert model.vocabulary_.names == ["a", "b"] and model.n_trials_ == 2
+    assert model.vocabulary_.names == names and model.n_trials_ == 2
+    assert {"a", "b"} <= {*names} and "new" not in names
 
 
 def array_of(*numbers: Any) -> Any:

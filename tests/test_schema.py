@@ -143,7 +143,7 @@ def features(rows: Any, **kinds: Any) -> list[dict[str, float]]:
     [
         ("how do I top up my card", {"ngrams": 2, "chars": (4, 4)}),
         ("Baker Street", {}),  # with its number a name of 3 words
-        ("the machine did not give me my cash and kept the card " * 4, {}),  # long
+        ("the machine did not give me my cash and kept the card " * 8, {"beginning": True}),
     ],
 )
 def test_short_texts_have_pairs_of_words_and_runs_of_characters(

@@ -13,7 +13,7 @@ from kesler.compact.characters import BLOCK_BITS, CLUSTERS, Map, characters
 from kesler.compact.layout import FRACTION, SPREAD, Content, bytes_of_records
 from kesler.compact.model import LEAST_COUNTS, ONE
 from kesler.compact.names import MIXED, NO_RUNS, Range, Terms, Words
-from kesler.data.texts import BEGINS, FIRST_CUT, RUNS, RUNS_OF_NAMES, TextLengths
+from kesler.data.texts import BEGINNING, BEGINS, FIRST_CUT, RUNS, RUNS_OF_NAMES, TextLengths
 from kesler.sharing.exports.c_source import header_source, literal_text
 
 IN_LINE = 16  # numbers of a table
@@ -168,7 +168,7 @@ def _constants_of_words(features: Words | Terms) -> dict[str, Any]:
         "N_CHARACTERS": f"{known.n_characters}u",
         "SHORT_TEXT": known.limits.short,
         "NAME": known.limits.name if _has_names(features) else 0,
-        "BEGINNING": 0 if lengths is None else known.limits.beginning,
+        "BEGINNING": BEGINNING if _has_beginning(features) else 0,
         "LEAST_RUN": RUNS[0],
         "LEAST_RUN_OF_NAMES": RUNS_OF_NAMES[0],
         "LONGEST_RUN": RUNS[1],
@@ -181,13 +181,20 @@ def _has_names(features: Words | Terms) -> bool:
     return lengths is not None and lengths.runs("") == RUNS_OF_NAMES
 
 
+def _has_beginning(features: Words | Terms) -> bool:
+    """Return whether the words of the beginning of some texts are features of their own."""
+    if isinstance(features, Terms):
+        return features.beginning
+    return features.lengths is not None and features.lengths.limits.beginning > 0
+
+
 def _constants_of_terms(features: Words | Terms) -> dict[str, Any]:
     """Return the lengths of runs, the CRCs of what names begin with, and a bound of features."""
     if isinstance(features, Words):
         terms, begins = Terms("", 1, NO_RUNS, NO_RUNS), ("", "", "")
         n_short = 4 * _n_of(RUNS_OF_NAMES if _has_names(features) else RUNS) - 1
     else:
-        terms, begins, n_short = features, (":", "~", "<"), 0
+        terms, begins, n_short = features, (":", "~", "<"), 3 * features.beginning
     chars, subwords = terms.chars, terms.subwords
     words, across, within = (_begun(terms.column + sign) for sign in begins)
     n_lengths = _n_of(chars) + _n_of(subwords)
@@ -202,7 +209,7 @@ def _constants_of_terms(features: Words | Terms) -> dict[str, Any]:
         "BEGIN_CHARS": across,
         "BEGIN_SUBWORDS": within,
         "BEGIN_CAPITALS": _begun(""),
-        "BEGIN_FIRST": _begun(BEGINS),
+        "BEGIN_FIRST": _begun(terms.column + BEGINS),
         "MOST_OF_CHARACTER": f"{3 * terms.ngrams + 9 * n_lengths + n_short}u",
     }
 

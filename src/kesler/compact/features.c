@@ -13,7 +13,7 @@ struct reading {
     size_t n_used;
     u64 n_unknown;
     u32 *spare; /* for as many characters as a word has, and one more */
-    u32 begin;     /* what the names of words begin with */
+    int is_first;  /* whether the words are those of the beginning, as features of their own */
     u32 ngrams[4]; /* the CRCs of the last 1, 2 and 3 tokens with spaces between */
     int n_tokens;
     struct runs runs; /* of characters across words */
@@ -104,7 +104,7 @@ static void count_ngrams(struct reading *reading, const u32 *token, size_t n)
     const int longest = reading->n_tokens < NGRAMS ? ++reading->n_tokens : NGRAMS;
     for (int length = longest; length > 1; length--)
         crc[length] = with_characters(with_character(crc[length - 1], ' '), token, n);
-    crc[1] = with_characters(reading->begin, token, n);
+    crc[1] = with_characters(BEGIN_WORDS, token, n);
     for (int length = 1; length <= longest; length++)
         count(reading, crc[length]);
 }
@@ -133,6 +133,10 @@ static void count_across(struct reading *reading, const u32 *token, size_t n)
 /* Count the features that a token ends. */
 static void take(struct reading *reading, const u32 *token, size_t n)
 {
+    if (reading->is_first) {
+        count(reading, with_characters(BEGIN_FIRST, token, n));
+        return;
+    }
     count_ngrams(reading, token, n);
     if (MOST_SUBWORD)
         count_subwords(reading, token, n);
@@ -224,7 +228,7 @@ static void count_line(struct reading *reading, const u32 *line, size_t n, int l
 {
     size_t start = 0, before = 0;
     int is_cut = 0;
-    if (MOST_CHARS)
+    if (MOST_CHARS && !reading->is_first)
         count_across(reading, line, 0); /* the space before the first token */
     for (size_t i = 0; i < n; i++)
         is_cut |= line[i] >= FIRST_CUT && (!i || line[i - 1] == ' ');
@@ -237,7 +241,7 @@ static void count_line(struct reading *reading, const u32 *line, size_t n, int l
         before = start;
         start = i + 1;
     }
-    if (MOST_CHARS && !n)
+    if (MOST_CHARS && !n && !reading->is_first)
         count_across(reading, line, 0); /* a line without tokens has two spaces */
     if (least && n)
         count_capitals(reading, line, n, least);
@@ -344,7 +348,7 @@ static void count_beginning(
     int is_plain;
     size_t n_line = folded(characters, n_first, line, characters + 6 * n + 8, &is_plain);
     n_line = units_of(line, n_line, is_plain, characters);
-    reading->begin = BEGIN_FIRST;
+    reading->is_first = 1;
     count_line(reading, characters, n_line, 0);
 }
 
@@ -365,8 +369,7 @@ static u64 score(const char *text, size_t n, i64 *scores, u32 *scratch)
     reading.spare = line;
     reading.n_used = 0;
     reading.n_unknown = 0;
-    reading.begin = BEGIN_WORDS;
-    reading.n_tokens = reading.runs.n = 0;
+    reading.is_first = reading.n_tokens = reading.runs.n = 0;
     n_line = units_of(line, n_line, is_plain, characters);
     count_line(&reading, characters, n_line, least);
     if (BEGINNING && !least)

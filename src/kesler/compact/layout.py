@@ -40,7 +40,9 @@ FRACTION, LARGEST_ODDS = 1 << 8, 1 << 30
 SPREAD = 2.0  # of the scores of a text, times their temperature, before rows have taught one
 WORDS_ONLY, TERMS, SETS, INTERCEPTS, LATEST_TEXTS = 1, 2, 4, 8, 16
 KNOWN_FLAGS = {
-    of | kind for of in (0, WORDS_ONLY, TERMS, LATEST_TEXTS) for kind in (0, SETS, INTERCEPTS)
+    of | kind
+    for of in (0, WORDS_ONLY, TERMS, LATEST_TEXTS, TERMS | LATEST_TEXTS)
+    for kind in (0, SETS, INTERCEPTS)
 }
 MOST_NGRAMS, MOST_RUN = 3, 8
 
@@ -215,7 +217,7 @@ def bytes_of_labels(labels: list[str]) -> bytes:
 def _flags_of(features: Words | Terms) -> tuple[int, TextLengths]:
     """Return what the header says of features."""
     if isinstance(features, Terms):
-        return TERMS, TextLengths()
+        return TERMS | LATEST_TEXTS * features.beginning, TextLengths()
     if features.lengths is None:
         return WORDS_ONLY, TextLengths()
     return LATEST_TEXTS * (features.lengths.version == LATEST), features.lengths
@@ -362,7 +364,7 @@ def _read(found: bytes, fields: list[Any]) -> Content:
     labels, prefix = _labels(cursor.take(n_of_labels), n_classes, n_prefix)
     version = LATEST if flags & LATEST_TEXTS else EARLIEST
     lengths = None if flags & WORDS_ONLY else TextLengths(n_texts, n_characters, version)
-    features = _terms(cursor) if flags & TERMS else Words(lengths)
+    features = _terms(cursor, flags) if flags & TERMS else Words(lengths)
     offsets = _offsets(cursor, n_classes, flags)
     buckets = cursor.numbers("<u4", (1 << bucket) + 1).astype(np.int64)
     records = cursor.rest()
@@ -389,13 +391,14 @@ def _labels(names: bytes, n_classes: int, n_prefix: int) -> tuple[list[str], str
     return labels, prefix
 
 
-def _terms(cursor: _Cursor) -> Terms:
+def _terms(cursor: _Cursor, flags: int) -> Terms:
     """Return how the features of a column are named."""
     ngrams, *runs, n_name = OF_TERMS.unpack(cursor.take(OF_TERMS.size))
     chars, subwords = (runs[0], runs[1]), (runs[2], runs[3])
     if ngrams > MOST_NGRAMS or not (_are_lengths(chars) and _are_lengths(subwords)):
         raise ValueError("it holds impossible lengths of runs")
-    return Terms(cursor.take(n_name).decode(), ngrams, chars, subwords)
+    name = cursor.take(n_name).decode()
+    return Terms(name, ngrams, chars, subwords, bool(flags & LATEST_TEXTS))
 
 
 def _are_lengths(runs: Range) -> bool:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,8 @@ class Terms:
         The most words of a run.
     chars, subwords : pairs of int
         The least and the most characters of runs across and within words; `NO_RUNS` for none.
+    beginning : bool
+        Whether the words of the beginning are features of their own.
 
     Examples
     --------
@@ -82,6 +84,7 @@ class Terms:
     ngrams: int
     chars: Range
     subwords: Range
+    beginning: bool = False
 
     @staticmethod
     def of(column: Column) -> Terms:
@@ -89,8 +92,8 @@ class Terms:
         from kesler.data.schema.features import escaped
 
         chars, subwords = (column.options.get(each, NO_RUNS) for each in ("chars", "subwords"))
-        ngrams = column.options.get("ngrams", 1)
-        return Terms(escaped(column.name), ngrams, (*chars,), (*subwords,))
+        ngrams, beginning = column.options.get("ngrams", 1), column.options.get("beginning", False)
+        return Terms(escaped(column.name), ngrams, (*chars,), (*subwords,), beginning)
 
     def is_short(self, text: str) -> bool:
         """Return False: features count as often as they occur."""
@@ -100,8 +103,9 @@ class Terms:
         """Return the names of the features of a text, each as often as it occurs."""
         from kesler.data.schema.terms import names_of
 
-        options = {"ngrams": self.ngrams, "chars": self.chars, "subwords": self.subwords}
-        return names_of(self.column, tokenize(text), options)
+        options: dict[str, Any] = {"ngrams": self.ngrams, "chars": self.chars}
+        options |= {"subwords": self.subwords, "beginning": self.beginning}
+        return names_of(self.column, text, tokenize(text), options)
 
 
 def hashes_of(names: Iterable[str]) -> Hashes:

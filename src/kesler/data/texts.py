@@ -344,15 +344,25 @@ class TextLengths:
         >>> TextLengths().beginning("word " * 100) == "word " * 49 + "word"
         True
         """
-        n = self.limits.beginning
-        if len(text) <= n:
-            return text
-        end = max(text.rfind(each, 0, n + 1) for each in SPACES)
-        return text[: end if end > 0 else n]
+        return beginning_of(text, self.limits.beginning)
 
 
 SPACES = " \n\t"
 """The characters before which the beginning of a text may end."""
+
+
+def beginning_of(text: str, most: int = BEGINNING) -> str:
+    """Return the first characters of a text, up to the end of a word if there is one.
+
+    Examples
+    --------
+    >>> beginning_of("to be or not", 8)
+    'to be or'
+    """
+    if len(text) <= most:
+        return text
+    end = max(text.rfind(each, 0, most + 1) for each in SPACES)
+    return text[: end if end > 0 else most]
 
 
 def with_runs(text: str, lengths: tuple[int, int] = RUNS) -> dict[str, float]:

@@ -32,14 +32,13 @@ from kesler.data.schema.schema import (
     named_column,
 )
 from kesler.data.schema.sequences import K_OF_PROTEIN, K, are_nucleotides
-from kesler.data.texts import RUNS, RUNS_OF_NAMES, n_words, tokenize, units
+from kesler.data.texts import RUNS, RUNS_OF_NAMES, SHORT_TEXT, n_words, tokenize, units
 
 N_ROWS = 50
 """The number of rows from which kinds are inferred."""
 
 NEARLY_UNIQUE = 0.9  # of at least MANY cells
 LONG = 8.0  # words in the mean cell: text, even if texts are repeated
-SHORT = 160  # characters in the mean cell of texts whose pairs and runs are features
 NAMED_ID = re.compile(r"(?:^|[^a-z])(?:id|ids|uid|uuid|guid|key)$|[a-z]I[dD]$|unnamed: 0|^$")
 FEW_WORDS = 4.0  # in the mean cell: names, such as those of streets
 TRUTH_VALUES = "truth values"
@@ -284,7 +283,7 @@ def _of_texts(name: str, texts: list[str], *, alone: bool) -> tuple[str, dict[st
 
 
 def _options_of(texts: list[str], *, alone: bool = False) -> dict[str, Any]:
-    """Return the options of texts: short ones have pairs of words and runs of characters as well.
+    """Return the options of texts, as those by themselves: see :mod:`kesler.data.texts`.
 
     A single text, as that of a column that appears late, says too little. Scripts without spaces
     have few tokens, of many characters. Names have runs of characters if there is nothing else.
@@ -293,15 +292,18 @@ def _options_of(texts: list[str], *, alone: bool = False) -> dict[str, Any]:
     --------
     >>> _options_of(["how do I top up"] * 2), _options_of(["Baker Street"] * 2)
     ({'ngrams': 2, 'chars': (4, 4)}, {})
+    >>> _options_of(["how do I top up " * 20] * 2)
+    {'beginning': True}
     >>> _options_of(["Kowalski"] * 2, alone=True)
     {'ngrams': 1, 'chars': (1, 4)}
     """
     if alone and len(texts) > 1 and sum(len(tokenize(t)) for t in texts) < NAMES * len(texts):
         return {"ngrams": 1, "chars": RUNS_OF_NAMES}
     n_units, n_characters = sum(len(units(t)) for t in texts), sum(map(len, texts))
-    is_short = len(texts) > 1 and n_characters <= SHORT * len(texts)
+    if len(texts) > 1 and n_characters > SHORT_TEXT * len(texts):
+        return {"beginning": True}
     is_sentence = n_units >= FEW_WORDS * len(texts) or n_characters > UNSPACED * n_units
-    return {"ngrams": 2, "chars": RUNS} if is_short and is_sentence else {}
+    return {"ngrams": 2, "chars": RUNS} if len(texts) > 1 and is_sentence else {}
 
 
 def _is_code(text: str) -> bool:

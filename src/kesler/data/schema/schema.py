@@ -14,6 +14,7 @@ from kesler.data.schema.kinds import KINDS, NOT_LEARNT, Kind, Options
 from kesler.data.schema.languages import is_language
 from kesler.data.schema.numerals import ANY_DECIMAL, DECIMALS
 from kesler.data.schema.units import is_unit_option
+from kesler.data.texts import BEGINNING
 from kesler.errors import KeslerError
 
 OF_ARRAY = "x"  # columns of arrays are x0, x1 and so on
@@ -62,8 +63,8 @@ class Column:
     kind : str
         One of the kinds in :data:`kesler.data.schema.kinds.KINDS`.
     options : mapping
-        What else is known of it: "ngrams", "chars" and "subwords" of a text, "decimal" and "unit"
-        of a number, "format" and "language" of a date, "length" of a vector, "k" and
+        What else is known of it: "ngrams", "chars", "subwords" and "beginning" of a text, "decimal"
+        and "unit" of a number, "format" and "language" of a date, "length" of a vector, "k" and
         "reverse_complement" of a sequence.
     reason : str
         Why it is of this kind.
@@ -235,7 +236,8 @@ def _key(options: Options) -> Any:
 _EXPLAINED = (
     f'a text takes "features" (one of {", ".join(TEXT_FEATURES)}), or "ngrams" (0 to 3: the '
     'longest run of words), "chars" (from, to: the lengths of runs of characters, 1 to 8) and '
-    '"subwords" (from, to: those of runs within a word and the spaces around it), a '
+    '"subwords" (from, to: those of runs within a word and the spaces around it) and "beginning" '
+    f"(True: the words of the first {BEGINNING} characters as features of their own), a "
     'number "decimal" ("." or ",") and "unit" (what follows it; "g|kg" for several), '
     f'a date "format" (one of {", ".join(NAMED)}, or as in strptime, such as "%d/%m/%Y", which any '
     'time may follow) and "language" (such as "de", of names of months), a vector "length", a '
@@ -259,7 +261,7 @@ def _holds(option: str, value: Any) -> bool:
         return pair and 1 <= value[0] <= value[1] <= 8
     if option == "ngrams":
         return _whole(value) and 0 <= value <= 3
-    if option == "reverse_complement":
+    if option in ("reverse_complement", "beginning"):
         return isinstance(value, bool)
     if option == "k":
         return _whole(value) and 1 <= value <= MOST_K

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.schema.entries import Doubles, Entries, Integers, positions, scale_to, starts_of
-from kesler.data.texts import tokenize
+from kesler.data.texts import BEGINS, beginning_of, tokenize
 
 LENGTH = 0.75
 MANY_WORDS, LEAST_SHARE = 14, 0.13  # different words of a text of full length; the least length
@@ -35,14 +35,10 @@ def entries_of_texts(name: str, texts: Sequence[str | None], options: Mapping[st
     """
     different = list(dict.fromkeys(text for text in texts if text is not None))
     # Lists of words that are kept until all texts are read would let Python look for garbage.
-    lines = [f" {' '.join(tokenize(text))} " for text in different]
-    joined, n_letters = "".join(lines), np.array([*map(len, lines)], dtype=np.int64)
-    letters = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).copy()
-    parts = [
-        counted(name + sign, joined, letters, spans)
-        for sign, spans in _spans(letters, n_letters, options)
-    ]
+    parts = _parts(name, different, options)
     learnt = parts if options.get("ngrams", 1) else parts[1:]
+    if options.get("beginning"):
+        learnt += _parts(name, [*map(beginning_of, different)], {}, of_words=BEGINS)
     found = Entries.interleaved(learnt, len(different))
     scales = _scales(found, parts[0].counts)
     scaled = replace(found, values=scales.repeat(found.counts) * found.values)
@@ -50,6 +46,19 @@ def entries_of_texts(name: str, texts: Sequence[str | None], options: Mapping[st
         return scaled
     place: dict[str | None, int] = {text: i for i, text in enumerate(different)}
     return scaled.take(np.array([place.get(text, -1) for text in texts], dtype=np.int64))
+
+
+def _parts(
+    name: str, texts: Iterable[str], options: Mapping[str, Any], of_words: str = ":"
+) -> list[Entries]:
+    """Return the terms of each length, the words first, with a sign before their names."""
+    lines = [f" {' '.join(tokenize(text))} " for text in texts]
+    joined, n_letters = "".join(lines), np.array([*map(len, lines)], dtype=np.int64)
+    letters = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).copy()
+    return [
+        counted(name + (of_words if sign == ":" else sign), joined, letters, spans)
+        for sign, spans in _spans(letters, n_letters, options)
+    ]
 
 
 def terms_of(name: str, text: str, options: Mapping[str, Any]) -> dict[str, float]:
@@ -61,7 +70,7 @@ def terms_of(name: str, text: str, options: Mapping[str, Any]) -> dict[str, floa
     True
     """
     words = tokenize(text)
-    names, length = names_of(name, words, options), LENGTHS[min(MANY_WORDS, len({*words}))]
+    names, length = names_of(name, text, words, options), LENGTHS[min(MANY_WORDS, len({*words}))]
     if len({*names}) == len(names):
         return dict.fromkeys(names, scale_to(length, [1.0] * len(names)))
     counts = Counter(names)
@@ -70,13 +79,15 @@ def terms_of(name: str, text: str, options: Mapping[str, Any]) -> dict[str, floa
     return {term: scale * value for term, value in zip(counts, values, strict=True)}
 
 
-def names_of(name: str, words: list[str], options: Mapping[str, Any]) -> list[str]:
+def names_of(name: str, text: str, words: list[str], options: Mapping[str, Any]) -> list[str]:
     """Return the names of the terms of a text, those that it has several times as often.
 
     Examples
     --------
-    >>> names_of("body", ["to", "be"], {"ngrams": 2, "subwords": (3, 3)})
+    >>> names_of("body", "to be", ["to", "be"], {"ngrams": 2, "subwords": (3, 3)})
     ['body:to', 'body:be', 'body:to be', 'body< to', 'body<to ', 'body< be', 'body<be ']
+    >>> names_of("body", "to be", ["to", "be"], {"beginning": True})
+    ['body:to', 'body:be', 'body^to', 'body^be']
     """
     line, n_words = f" {' '.join(words)} ", options.get("ngrams", 1)
     begin = f"{name}:"
@@ -90,6 +101,8 @@ def names_of(name: str, words: list[str], options: Mapping[str, Any]) -> list[st
     shortest, longest = options.get("subwords", (1, 0))
     for n in range(shortest, longest + 1):
         names += [f"{name}<{run}" for word in words for run in _runs_in(word, n)]
+    if options.get("beginning"):
+        names += [name + BEGINS + word for word in tokenize(beginning_of(text))]
     return names
 
 
