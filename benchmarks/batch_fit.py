@@ -57,6 +57,7 @@ LEAST_ERROR = 0.001  # is added to errors before their ratios are averaged
 MOST_BOOSTED = 30_000_000  # rows x columns x classes that LightGBM is asked to learn
 BINS, ROWS_OF_BIN = 10, 20
 FEW_ROWS = 6000  # of sets below these, each quarter is asked
+SMALL_ROWS, N_FORESTS = 600, 20
 Rows = npt.NDArray[np.int64]
 
 
@@ -73,6 +74,13 @@ FOLDED: dict[str, Callable[[], Any]] = {
 }
 
 
+def of_forests(X: Any, y: Any) -> float:
+    """Return the mean accuracy of random forests; of few rows, one differs from the next by .05."""
+    seeds = range(N_FORESTS if len(y) < SMALL_ROWS else 1)
+    forests = (RandomForestClassifier(random_state=seed) for seed in seeds)
+    return float(np.mean([cross_val_score(each, X, y, cv=5).mean() for each in forests]))
+
+
 def cross_validated(report: Report) -> None:
     """Add the table of `cross_val_score(cv=5)`."""
     makers = {
@@ -81,18 +89,23 @@ def cross_validated(report: Report) -> None:
         "logistic regression": lambda: make_pipeline(
             StandardScaler(), LogisticRegression(max_iter=1000)
         ),
-        FOREST: lambda: RandomForestClassifier(random_state=0),
     }
     rows = []
     for name, read in FOLDED.items():
         X, y = read()
         found = {each: cross_val_score(make(), X, y, cv=5).mean() for each, make in makers.items()}
+        found[FOREST] = of_forests(X, y)
         rows.append([name, *(f"{score:.3f}" for score in found.values())])
         ours = found["no argument"]
         least = max(found["logistic regression"] - 0.01, 0.97 * found[FOREST])
         claim = f"{name}: {ours:.3f}, at least {least:.3f}, which is logistic regression's - .01"
         report.check(f"{claim} or .97 of a random forest's", bool(ours >= least))
-    report.add("## Cross-validation", table(["cv=5, accuracy", *makers], rows))
+    header = ["cv=5, accuracy", *makers, FOREST]
+    report.add(
+        "## Cross-validation",
+        f"Of sets below {SMALL_ROWS} rows, the forest is the mean of {N_FORESTS}.",
+        table(header, rows),
+    )
 
 
 # ---- three quarters ------------------------------------------------------------------------------
