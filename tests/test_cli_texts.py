@@ -104,11 +104,12 @@ def test_columns_that_a_file_lacks_are_named(capsys):
     assert "it has 'n', 'body', 'colour'" in done.err
 
 
-def test_long_texts_of_json_are_read_as_words(capsys):
+def test_long_texts_of_json_are_read_with_their_beginnings(capsys):
     lines = [{"body": f"{row['question']} " * 6, "label": row["label"]} for row in questions()]
     Path("rows.jsonl").write_text("\n".join(map(json.dumps, lines)))
     model = learnt(capsys, "rows.jsonl", "--text", "body")
-    assert model.schema_ is None and "card" in model.vocabulary_.names
+    assert model.schema_["body"].options == {"beginning": True}
+    assert {"body:card", "body^card"} <= {*model.vocabulary_.names}
 
 
 @pytest.mark.parametrize("features", ["words", "characters", "subwords"])

@@ -280,7 +280,7 @@ class Reference:
 
     def scores(self, text):
         mean = (self.n_characters + len(text)) / (self.n_texts + 1)
-        is_short = not self.words_only and mean <= 300
+        is_short = not self.words_only and mean <= 200
         if is_short:
             entry = with_runs(text, (1, 4) if mean <= 12 else (4, 4))
         else:

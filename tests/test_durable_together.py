@@ -293,9 +293,9 @@ def test_a_row_is_taken_back_with_its_relabels(path):
 def tickets(n):
     """Yield tickets whose bodies are short texts but for the last, by which their mean is long."""
     for number in range(n - 1):
-        body = " ".join([f"printer {number} has no ink"] * 8)
-        yield {"title": f"printer {number} prints no pages", "body": body[:158]}
-    yield {"title": "cannot log in since today", "body": ("I tried it from home " * 20)[:300]}
+        body = " ".join([f"printer {number} has no ink"] * 10)
+        yield {"title": f"printer {number} prints no pages", "body": body[:198]}
+    yield {"title": "cannot log in since today", "body": ("I tried it from home " * 20)[:400]}
 
 
 @pytest.mark.parametrize("n", [20, 49, 51])
@@ -318,9 +318,14 @@ def test_a_correction_says_which_columns_are_of_another_kind(tmp_path, n, way):
         remaining = [(each.row, each.current) for each in desk.remaining()]
         anew = OnlineClassifier(update="pa1").partial_fit(*map(list, zip(*remaining, strict=True)))
         now = anew.schema_["body"]
-        assert (body.options, dict(now.options)) == ({}, {"ngrams": 2, "chars": (4, 4)})
+        assert (body.options, dict(now.options)) == (
+            {"beginning": True},
+            {"ngrams": 2, "chars": (4, 4)},
+        )
         (said,) = receipt.kinds
-        assert "'body' is text (ngrams=2, chars=(4, 4)) now, no longer text," in said
+        assert (
+            "'body' is text (ngrams=2, chars=(4, 4)) now, no longer text (beginning=True)," in said
+        )
         advised = literal_eval(said.partition(": columns=")[2])
         kept = journal.open("kept", OnlineClassifier(update="pa1", columns=advised))
         kept.learn_many(given)

@@ -75,7 +75,7 @@ def test_rows_that_are_not_taken_back_do_not_wait(desk, monkeypatch):
 
 
 def test_a_correction_says_which_columns_are_of_another_kind(desk):
-    bodies = ["I tried it from home " * 50] + [f"printer {i} has no ink " * 6 for i in range(20)]
+    bodies = ["I tried it from home " * 100] + [f"printer {i} has no ink " * 6 for i in range(20)]
     rows = [{"row": {"body": body, "hours": 3}, "answer": "ab"[i % 2], "id": f"m{i}"}
             for i, body in enumerate(bodies)]  # fmt: skip
     post(desk, "learn", rows=rows)
@@ -83,6 +83,6 @@ def test_a_correction_says_which_columns_are_of_another_kind(desk):
     (said,) = undone["kinds"]
     assert "column 'body' is text (ngrams=2, chars=(4, 4)) now" in said
     (said,) = post(desk, "undo", id=undone["id"])["kinds"]
-    assert "column 'body' is text now" in said
+    assert "column 'body' is text (beginning=True) now" in said
     page = desk.post("/models/mail/history", data={"do": "undo", "id": "m0"})
     assert "Column &#39;body&#39; is text (ngrams=2, chars=(4, 4)) now" in page.text

@@ -53,7 +53,7 @@ class Words:
         if self.lengths is None:
             return names
         if not self.is_short(text):
-            return [*names, *marked(self.lengths.beginning(text)).split()]
+            return [*names, *marked(self.lengths.beginning(text))]
         least, most = self.lengths.runs(text)
         pairs = map(" ".join, pairwise(line.split()))
         return [*names, *pairs, *runs(capitals, range(least, most + 1))]

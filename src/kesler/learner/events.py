@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kesler.data.rows import MAX_FEATURES, Rows, Vocabulary
-from kesler.data.texts import marked, plain, spaced, tokenize
+from kesler.data.texts import folded, plain, spaced, tokenize
 from kesler.interrupts import Postponed
 from kesler.learner.targets import Answers
 from kesler.state.fields import Arrays
@@ -65,6 +65,7 @@ class Event:
         self._names: Vocabulary | None = None
         self._n_forgettings = self._most_names = 0
         self._recent = events.no_names(0)
+        self._letters = np.zeros(0, dtype=np.uint8)
         self._reserve(_INITIAL_CAPACITY)
 
     def __len__(self) -> int:
@@ -125,30 +126,31 @@ class Event:
 
         if not self._kernels.can_read(read_text):
             return False
-        line, first = plain(text), marked(beginning)
-        if line is not None and self._read_words(line, kinds_of_plain(), first, names, joins=joins):
-            if self.n_entries:
-                return True
-        line = " ".join(tokenize(text))
-        return self._read_words(line, kinds_of_spaced(), first, names, joins=joins)
+        line = plain(text)
+        if line is not None:
+            first = line[: len(beginning)] if text.isascii() else folded(beginning)
+            if self._read_words(line, first, kinds_of_plain(), names, joins=joins):
+                if self.n_entries:
+                    return True
+        line, first = (" ".join(tokenize(each)) for each in (text, beginning))
+        return self._read_words(line, first, kinds_of_spaced(), names, joins=joins)
 
     def _read_words(
         self,
         line: str,
-        kinds: npt.NDArray[np.uint8],
         first: str,
+        kinds: npt.NDArray[np.uint8],
         names: Vocabulary,
         *,
         joins: bool,
     ) -> bool:
         """Read the words of a line by the kinds of characters; return whether it could be read."""
-        from kesler.compiled.trial.signs import kinds_of_spaced
         from kesler.compiled.trial.texts import read_text
 
         numbers = names.indices
         self._reserve_names(names, (len(line) + len(first)) // 2 + 2)
-        lines = id(line), kinds, id(first), kinds_of_spaced()
-        n = read_text(self.address, *lines, id(numbers), joins)
+        self._reserve_letters(len(first))
+        n = read_text(self.address, id(line), id(first), kinds, id(numbers), joins)
         return self._has_read(n, len(numbers), dense=False, of_words=True)
 
     def read_short_text(
@@ -231,6 +233,13 @@ class Event:
         self._recent_names.take_over(self._recent, former)
         self._write_arguments()
 
+    def _reserve_letters(self, n_characters: int) -> None:
+        """Provide capacity for the letters of so many characters, with a sign before each word."""
+        if len(self._letters) <= 5 * n_characters:
+            with Postponed():
+                self._letters = np.zeros(10 * n_characters, dtype=np.uint8)
+                self._write_arguments()
+
     def _reserve(self, n_entries: int) -> None:
         with Postponed():
             self._allocate(max(n_entries, 2 * self._capacity))
@@ -250,7 +259,8 @@ class Event:
         from kesler.compiled.jit.pointers import KernelArguments
 
         cursor = np.zeros(3, dtype=np.int64)
-        arrays = self._kernels.Event(*self._entries, cursor, self._kinds, self._recent, self._met)
+        of_names = self._recent, self._met, self._letters
+        arrays = self._kernels.Event(*self._entries, cursor, self._kinds, *of_names)
         self._kernel_arguments = KernelArguments(self._kernels.write_arguments, arrays)
         self.address = self._kernel_arguments.address
 

@@ -168,8 +168,8 @@ or texts
             letters, digits and apostrophes in lower case, with their counts, which the default
             damps (:class:`~kesler.preprocessing.Counts`); with another preprocessing, or none,
             each word has the value 1. If no update is chosen, a text has further features by the
-            mean number of characters of the texts so far, with this one: up to 300, its pairs of
-            words and its runs of 4 characters, up to 12 those of 1 to 4; above 300, the words of
+            mean number of characters of the texts so far, with this one: up to 200, its pairs of
+            words and its runs of 4 characters, up to 12 those of 1 to 4; above 200, the words of
             its first 250 characters once more, as features of their own, such as "^win".
             Learners with sub-experts take :class:`~kesler.Ratings`, or mappings {label: ratings}.
         y : sequence of targets, one for each row

@@ -173,7 +173,7 @@ class OnlineMultilabelClassifier(OnlineLearner):
     A row may name no label or all labels: then every label must score below or above the threshold.
 
     Of more than 128 labels, the default for words compares each row with 64 candidates. Its texts
-    of more than 300 characters on average have the counts of their words as features, and of the
+    of more than 200 characters on average have the counts of their words as features, and of the
     words of their beginning.
 
     A row costs O(nnz k) to score for k labels or candidates, and at most O(\|Y\| k) for the

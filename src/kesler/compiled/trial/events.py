@@ -158,9 +158,11 @@ class Event(NamedTuple):
 
     indices, values : (capacity,); name_fields : (capacity, 4), names of a mapping or words of a
     text, with their addresses; objects : (capacity,), addresses of the values, or lengths of the
-    words; cursor : (3,), the position of the reader in a mapping; kinds : (types,), as named above;
+    words; cursor : (3,), the position of the reader in a mapping, or of the letters of words with a
+    sign before them, and how many of these are written; kinds : (types,), as named above;
     recent : (places, 4), recent names; met : (a power of 2, over twice the capacity), the words of
-    a text by their letters, numbered from 1, otherwise zeros.
+    a text by their letters, numbered from 1, otherwise zeros; letters : (capacity,), those of words
+    with a sign before them.
     """
 
     indices: npt.NDArray[np.int32]
@@ -171,9 +173,12 @@ class Event(NamedTuple):
     kinds: npt.NDArray[np.int64]
     recent: npt.NDArray[np.int64]
     met: npt.NDArray[np.int32]
+    letters: npt.NDArray[np.uint8]
 
 
-EVENT = types.NamedTuple((INDICES, FLOATS, INT_TABLE, *(INTS,) * 3, INT_TABLE, INDICES), Event)
+EVENT = types.NamedTuple(
+    (INDICES, FLOATS, INT_TABLE, *(INTS,) * 3, INT_TABLE, INDICES, types.uint8[::1]), Event
+)
 
 event_at = pointer_reader(EVENT)
 

@@ -64,6 +64,10 @@ def is_word(read, i, j):
     return True
 
 
+BEGINS = ord("^")
+"""As in :data:`kesler.data.texts.BEGINS`."""
+
+
 @inlined
 def add_word(read, n, letters, n_bytes):
     """Write the fields of the word at an address as word n, or count it as one of the n before.
@@ -90,8 +94,25 @@ def add_word(read, n, letters, n_bytes):
 
 
 @inlined
-def list_words(read, n, text, kinds):
-    """List the distinct words and signs of a folded text, after n words; return their number."""
+def add_token(read, n, letters, n_bytes, is_first):
+    """Add a word as `add_word` does, with a sign before it if it is one of the beginning."""
+    if is_first:
+        start = read.cursor[1]
+        read.letters[start] = BEGINS
+        for i in range(n_bytes):
+            read.letters[start + 1 + i] = byte_at(letters + i)
+        n_bytes += 1
+        read.cursor[1] = start + n_bytes
+        letters = read.letters.ctypes.data + start
+    return add_word(read, n, letters, n_bytes)
+
+
+@inlined
+def list_words(read, n, text, kinds, is_first):
+    """List the distinct words and signs of a folded text, after n words; return their number.
+
+    With a sign before each if `is_first`: they are those of the beginning of a text.
+    """
     place = letters_of(text, read.cursor.ctypes.data)
     if place == 0:
         forget_failure()
@@ -110,15 +131,15 @@ def list_words(read, n, text, kinds):
         if start < place:
             if kind:
                 stop = end_of_word(kinds, place, end)
-            n = add_word(read, n, start, stop - start)
+            n = add_token(read, n, start, stop - start, is_first)
         if kind and stop == place:
             before = byte_at(place - 1) if place > first else SPACE
             after_letter = start < place or (before < 0x80 and kinds[before] & IN_WORD)
             stop = end_of_sign(kinds, place, end, after_letter)
             if stop > place:
-                n = add_word(read, n, place, stop - place)
+                n = add_token(read, n, place, stop - place, is_first)
         start = place = stop if stop > place else place + width
-    return add_word(read, n, start, end - start) if start < end else n
+    return add_token(read, n, start, end - start, is_first) if start < end else n
 
 
 @inlined
@@ -182,18 +203,22 @@ def numbered(read, n, numbers, joins):
     return n if n >= 0 and find_words(read, n, numbers, joins) else np.int64(NOT_READ)
 
 
-@kernel(INT(INT, INT, BYTES, INT, BYTES, INT, INT), nogil=False)
-def read_text(event, text, kinds, first, kinds_of_first, numbers, joins):
+@kernel(INT(INT, INT, INT, BYTES, INT, INT), nogil=False)
+def read_text(event, text, beginning, kinds, numbers, joins):
     """Read the words of a folded text, with their counts; return the number of different ones.
 
-    Text, its first words, which are read unless the text has none, and the dictionary of the
-    numbers of words are given by their addresses; new words are added to it if `joins`, otherwise
-    they get the number of the next word.
+    Those of its beginning are read once more, with a sign before them; NOT_READ if it has letters,
+    but no words. Text, beginning and the dictionary of the numbers of words are given by their
+    addresses; new words are added to it if `joins`, otherwise they get the number of the next word.
     """
     read = event_at(event)
-    n = list_words(read, 0, text, kinds)
+    n = list_words(read, 0, text, kinds, False)
     if n > 0:
-        n = list_words(read, n, first, kinds_of_first)
+        read.cursor[1] = 0
+        n_of_text = n
+        n = list_words(read, n, beginning, kinds, True)
+        if n == n_of_text and read.cursor[0] > 0:
+            n = NOT_READ - n
     return numbered(read, n, numbers, joins)
 
 
@@ -205,7 +230,7 @@ def read_short_text(event, tokens, words, capitals, least, most, kinds, numbers,
     least, most : the lengths of runs; the others are as for `read_text`. Each has the value 1.
     """
     read = event_at(event)
-    n = list_words(read, 0, tokens, kinds)
+    n = list_words(read, 0, tokens, kinds, False)
     if n >= 0:
         n = list_pairs(read, n, words)
     for length in range(least, most + 1):
