@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -300,11 +301,19 @@ def test_the_first_thousand_items_are_ordered_by_doubt(monkeypatch):
 
 @pytest.mark.parametrize(("n_rows", "is_awaited"), [(10_000, True), (10_001, False)])
 def test_figures_of_ten_thousand_rows_are_waited_for(monkeypatch, n_rows, is_awaited):
-    made = Validated(1, None, [])
-    monkeypatch.setattr(validation, "validated", lambda model: made)
+    made, may_end = Validated(1, None, []), threading.Event()
+
+    def validated(model):
+        assert may_end.wait(60)
+        return made
+
+    if is_awaited:
+        may_end.set()
+    monkeypatch.setattr(validation, "validated", validated)
     event = SimpleNamespace(number=1)
     model = SimpleNamespace(name="mail", n_trials_=n_rows, history=lambda limit: [event])
     found = validation.Validation(model).last(patience=60)
+    may_end.set()
     assert found == ((made, True) if is_awaited else (None, False))
 
 
