@@ -32,7 +32,7 @@ from sets import FIRST, SHOWN, RealSet, Stream, by_appearance
 from trust_peers import add_peers
 
 sys.path.append(str(Path(__file__).parents[1] / "papers"))
-from enron import FIELDS, USERS, count_words
+from enron import ARRIVING, USERS, count_words
 from report import Report, table
 from script_arguments import folder_of, script_parser
 
@@ -80,7 +80,7 @@ def merged() -> Stream:
     for user in USERS:
         data = load(f"enron/{user}")
         for i, (record, folder) in enumerate(zip(data.records, data.y, strict=True)):
-            text = " ".join(record[field] for field in FIELDS)
+            text = " ".join(record[field] for field in ARRIVING)
             found.append((i / len(data.y), text, f"{user}/{folder}"))
     found.sort(key=lambda message: message[0])
     rows = found[:MERGED_ROWS]
