@@ -67,6 +67,19 @@ def assert_same(one: Any, other: Any) -> None:
         assert_array_equal(array, theirs[name], err_msg=name)
 
 
+def assert_read_alike(steps: Iterable[tuple[Any, dict[str, float], bool]]) -> None:
+    """Raise unless functions that read texts into an event find the same as the mappings."""
+    texts, mappings = Event(), Event()
+    ours, theirs = Vocabulary(), Vocabulary()
+    for read, entry, joins in steps:
+        assert read(texts, ours)
+        assert mappings.read_mapping(entry, theirs, joins=joins)
+        assert_array_equal(texts.indices, mappings.indices)
+        assert_array_equal(texts.values, mappings.values)
+        assert ours.names == theirs.names
+        assert not texts._met.any()
+
+
 # ---- features -----------------------------------------------------------------------------------
 
 
@@ -113,15 +126,26 @@ def test_a_long_text_has_the_words_of_its_beginning_twice():
     )
 )
 def test_beginnings_are_read_as_python_reads_them(steps):
-    texts, mappings = Event(), Event()
-    ours, theirs = Vocabulary(), Vocabulary()
-    for text, end, joins in steps:
-        assert texts.read_text(text, ours, text[:end], joins=joins)
-        assert mappings.read_mapping(with_beginning(text, text[:end]), theirs, joins=joins)
-        assert_array_equal(texts.indices, mappings.indices)
-        assert_array_equal(texts.values, mappings.values)
-        assert ours.names == theirs.names
-        assert not texts._met.any()
+    assert_read_alike(
+        (
+            lambda event, names, text=text, end=end, joins=joins: event.read_text(
+                text, names, text[:end], joins=joins
+            ),
+            with_beginning(text, text[:end]),
+            joins,
+        )
+        for text, end, joins in steps
+    )
+
+
+@reads_mappings
+@pytest.mark.parametrize("beginning", ["", "to be"])
+def test_buffers_of_letters_are_kept_from_text_to_text(beginning):
+    event, names = Event(), Vocabulary()
+    assert event.read_text("to be or not", names, beginning, joins=True)
+    arguments = event._kernel_arguments
+    assert event.read_text("to be or not", names, beginning, joins=True)
+    assert event._kernel_arguments is arguments
 
 
 @reads_mappings
@@ -141,15 +165,16 @@ def test_beginnings_are_read_as_python_reads_them(steps):
     )
 )
 def test_short_texts_are_read_as_python_reads_them(steps):
-    texts, mappings = Event(), Event()
-    ours, theirs = Vocabulary(), Vocabulary()
-    for text, lengths, joins in steps:
-        assert texts.read_short_text(text, lengths, ours, joins=joins)
-        assert mappings.read_mapping(with_runs(text, lengths), theirs, joins=joins)
-        assert_array_equal(texts.indices, mappings.indices)
-        assert_array_equal(texts.values, mappings.values)
-        assert ours.names == theirs.names
-        assert not texts._met.any()
+    assert_read_alike(
+        (
+            lambda event, names, text=text, lengths=lengths, joins=joins: event.read_short_text(
+                text, lengths, names, joins=joins
+            ),
+            with_runs(text, lengths),
+            joins,
+        )
+        for text, lengths, joins in steps
+    )
 
 
 @reads_mappings

@@ -15,8 +15,8 @@ SHORT_TEXT = 200
 characters are features.
 
 Of ten sets of long texts cut to their first 120, 200, 300, 450 and 800 characters, runs and pairs
-made .96, .96, .97, .97 and 1.00 times the mistakes of the words alone, at 2 to 4 times the time,
-which longer texts are too many for."""
+made .96, .96, .97, .97 and 1.00 times the mistakes of the words alone, at 2 to 4 times the time;
+with a limit of 300, news of 235 characters take 3.5 times as long for 4 % fewer mistakes."""
 
 NAME = 12
 """The mean number of characters up to which texts are names, whose shorter runs are features.
@@ -254,7 +254,13 @@ def cut(unit: str) -> Iterable[str]:
 
 
 def runs(letters: Sequence[str], lengths: Iterable[int]) -> Iterator[str]:
-    """Return the runs of each length in turn."""
+    """Return the runs of each length in turn.
+
+    Examples
+    --------
+    >>> [*runs("cash", (2, 3))]
+    ['ca', 'as', 'sh', 'cas', 'ash']
+    """
     return ("".join(letters[i : i + n]) for n in lengths for i in range(len(letters) - n + 1))
 
 
@@ -369,7 +375,8 @@ def beginning_of(text: str, most: int = BEGINNING) -> str:
 def with_runs(text: str, lengths: tuple[int, int] = RUNS) -> dict[str, float]:
     """Return the tokens of a text, its pairs of words and its runs of characters, each of value 1.
 
-    Runs are in upper case, so that they are other features than words.
+    Runs are in upper case, so that they are other features than words; `lengths` are the least and
+    the greatest number of their characters.
 
     Examples
     --------

@@ -235,7 +235,7 @@ class Event:
 
     def _reserve_letters(self, n_characters: int) -> None:
         """Provide capacity for the letters of so many characters, with a sign before each word."""
-        if len(self._letters) <= 5 * n_characters:
+        if len(self._letters) < 5 * n_characters:  # 4 bytes of each, and a sign
             with Postponed():
                 self._letters = np.zeros(10 * n_characters, dtype=np.uint8)
                 self._write_arguments()
