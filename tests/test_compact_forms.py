@@ -54,7 +54,8 @@ def odd_texts(n, seed):
 def long_texts(n, seed):
     """Return texts of some 400 characters, with spaces and without."""
     rng, parts = random.Random(seed), odd_texts(500, seed)
-    return [rng.choice((" ", "\n", "")).join(rng.choices(parts, k=60)) for _ in range(n)]
+    spaces = [rng.choice((" ", "\n", "\r\n\t", "")) for _ in range(n)]
+    return [rng.choice((0, 300)) * space + space.join(rng.choices(parts, k=60)) for space in spaces]
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +115,9 @@ def naive_terms(text, ngrams=1, chars=(1, 0), subwords=(1, 0), beginning=False):
             runs = (word[i : i + n] for i in range(len(word) - n + 1))
             found.update("<" + run for run in runs if run != " ")
     if beginning:
-        first = text if len(text) <= 250 else re.match(r"(?s).{1,250}(?=[ \n\t])|.{250}", text)[0]
-        found.update("^" + word for word in tokenize(first))
+        text = text.lstrip(" \r\n\t")
+        cut = re.match(r"(?s).{1,250}(?=[ \r\n\t])|.{250}", text)
+        found.update(":^" + word for word in tokenize(text if len(text) <= 250 else cut[0]))
     return found
 
 

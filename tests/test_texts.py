@@ -108,6 +108,8 @@ def test_a_long_text_has_the_words_of_its_beginning_twice():
         assert lengths.beginning("x" * n + " " + "y" * 400) == "x" * min(n, BEGINNING)
         assert lengths.beginning("y " * 100 + "x" * n) == ("y " * 100 + "x" * n)[:199]
     assert lengths.beginning("short") == "short" and lengths.beginning("") == ""
+    assert lengths.beginning("\r\n\t " * 100 + "y " * 200) == ("y " * 125)[:-1]
+    assert lengths.beginning(" " * 400) == ""
 
 
 @reads_mappings

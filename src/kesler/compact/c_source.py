@@ -209,7 +209,7 @@ def _constants_of_terms(features: Words | Terms) -> dict[str, Any]:
         "BEGIN_CHARS": across,
         "BEGIN_SUBWORDS": within,
         "BEGIN_CAPITALS": _begun(""),
-        "BEGIN_FIRST": _begun(terms.column + BEGINS),
+        "BEGIN_FIRST": _begun(terms.column + begins[0] + BEGINS),
         "MOST_OF_CHARACTER": f"{3 * terms.ngrams + 9 * n_lengths + n_short}u",
     }
 

@@ -328,13 +328,19 @@ static int least_run_of(size_t n)
     return HAS_SHORT && are_within(SHORT_TEXT, n) ? LEAST_RUN : 0;
 }
 
+/* Return whether the beginning of a text may end before a character. */
+static int is_blank(u32 c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
 /* Return the length of the beginning of a text of n characters. */
 static size_t beginning_of(const u32 *text, size_t n)
 {
     if (n <= BEGINNING)
         return n;
     for (size_t i = BEGINNING; i; i--)
-        if (text[i] == ' ' || text[i] == '\n' || text[i] == '\t')
+        if (is_blank(text[i]))
             return i;
     return BEGINNING;
 }
@@ -343,10 +349,13 @@ static size_t beginning_of(const u32 *text, size_t n)
 static void count_beginning(
     struct reading *reading, const u8 *text, size_t n, u32 *characters, u32 *line)
 {
+    u32 *const more = characters + 6 * n + 8;
+    for (; n && is_blank(*text); n--)
+        text++;
     const size_t some = n < 4 * (BEGINNING + 1) ? n : 4 * (BEGINNING + 1);
     const size_t n_first = beginning_of(characters, decode(text, some, characters));
     int is_plain;
-    size_t n_line = folded(characters, n_first, line, characters + 6 * n + 8, &is_plain);
+    size_t n_line = folded(characters, n_first, line, more, &is_plain);
     n_line = units_of(line, n_line, is_plain, characters);
     reading->is_first = 1;
     count_line(reading, characters, n_line, 0);

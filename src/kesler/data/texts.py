@@ -354,18 +354,21 @@ class TextLengths:
         return beginning_of(text, self.limits.beginning)
 
 
-SPACES = " \n\t"
-"""The characters before which the beginning of a text may end."""
+SPACES = " \n\t\r"
+"""The characters before which the beginning of a text may end, and after which it begins."""
 
 
 def beginning_of(text: str, most: int = BEGINNING) -> str:
-    """Return the first characters of a text, up to the end of a word if there is one.
+    r"""Return the first characters of a text, without space before, up to the end of a word.
+
+    It ends within a word that is longer.
 
     Examples
     --------
-    >>> beginning_of("to be or not", 8)
-    'to be or'
+    >>> beginning_of("\n\n to be or not", 8), beginning_of("incomprehensible", 8)
+    ('to be or', 'incompre')
     """
+    text = text.lstrip(SPACES)
     if len(text) <= most:
         return text
     end = max(text.rfind(each, 0, most + 1) for each in SPACES)

@@ -11,6 +11,7 @@ from kesler.data.texts import (
     BEGINS,
     FIRST_CUT,
     GRAMS,
+    SPACES,
     cut,
     folded,
     letters_of,
@@ -141,13 +142,14 @@ class Wording:
         n = len(feature)
         owned = () if is_run is False else self._runs(n).get(feature, ())
         found = [pieces for i in owned if (pieces := self._owned(i, i + n))]
-        return found or (self._first_of(feature) if is_run is None else [])
+        is_first = not found and not is_run and feature.startswith(BEGINS)
+        return self._first_of(feature.removeprefix(BEGINS)) if is_first else found
 
-    def _first_of(self, feature: str) -> list[Pieces]:
+    def _first_of(self, word: str) -> list[Pieces]:
         """Return the pieces of a word of the beginning, for each place where it stands in it."""
-        word = feature.removeprefix(BEGINS)
+        end = len(self.text) - len(self.text.lstrip(SPACES)) + BEGINNING
         found = [self._words_of(1)[i][1] for i in self._words(1).get(word, ())]
-        return [pieces for pieces in found if self.pieces[pieces[0]].start < BEGINNING]
+        return [pieces for pieces in found if self.pieces[pieces[0]].start < end]
 
     def _words_of(self, n: int) -> list[tuple[str, Pieces]]:
         """Return the words that are features alone, or those of which n together are one."""

@@ -128,8 +128,7 @@ class Event:
             return False
         line = plain(text)
         if line is not None:
-            first = line[: len(beginning)] if text.isascii() else folded(beginning)
-            if self._read_words(line, first, kinds_of_plain(), names, joins=joins):
+            if self._read_words(line, folded(beginning), kinds_of_plain(), names, joins=joins):
                 if self.n_entries:
                     return True
         line, first = (" ".join(tokenize(each)) for each in (text, beginning))

@@ -24,7 +24,7 @@ Reason = tuple[str | None, str]
 Shares = list[tuple[Reason, float]]
 """Reasons with the share of a feature that belongs to each; the shares sum to 1."""
 
-SIGNS = ":~<^=@&["
+SIGNS = ":~<=@&["
 """What follows the name of a column in those of its features; see `data/schema/features.py`."""
 
 
@@ -140,8 +140,7 @@ class Reasons:
         column, rest = self._parted(feature)
         if column is None or column.name not in self.texts:
             return None
-        is_run = None if rest[:1] == BEGINS else rest[:1] != ":"
-        return column.name, rest[rest[:1] != BEGINS :], is_run
+        return column.name, rest[1:], rest[:1] != ":"
 
     def _parted(self, feature: str) -> tuple[Column | None, str]:
         """Return the column of a feature of a table, and what follows its name."""

@@ -38,7 +38,7 @@ def entries_of_texts(name: str, texts: Sequence[str | None], options: Mapping[st
     parts = _parts(name, different, options)
     learnt = parts if options.get("ngrams", 1) else parts[1:]
     if options.get("beginning"):
-        learnt += _parts(name, [*map(beginning_of, different)], {}, of_words=BEGINS)
+        learnt += _parts(name, [*map(beginning_of, different)], {}, of_words=f":{BEGINS}")
     found = Entries.interleaved(learnt, len(different))
     scales = _scales(found, parts[0].counts)
     scaled = replace(found, values=scales.repeat(found.counts) * found.values)
@@ -87,7 +87,7 @@ def names_of(name: str, text: str, words: list[str], options: Mapping[str, Any])
     >>> names_of("body", "to be", ["to", "be"], {"ngrams": 2, "subwords": (3, 3)})
     ['body:to', 'body:be', 'body:to be', 'body< to', 'body<to ', 'body< be', 'body<be ']
     >>> names_of("body", "to be", ["to", "be"], {"beginning": True})
-    ['body:to', 'body:be', 'body^to', 'body^be']
+    ['body:to', 'body:be', 'body:^to', 'body:^be']
     """
     line, n_words = f" {' '.join(words)} ", options.get("ngrams", 1)
     begin = f"{name}:"
@@ -102,7 +102,7 @@ def names_of(name: str, text: str, words: list[str], options: Mapping[str, Any])
     for n in range(shortest, longest + 1):
         names += [f"{name}<{run}" for word in words for run in _runs_in(word, n)]
     if options.get("beginning"):
-        names += [name + BEGINS + word for word in tokenize(beginning_of(text))]
+        names += [f"{name}:{BEGINS}{word}" for word in tokenize(beginning_of(text))]
     return names
 
 
